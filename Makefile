@@ -62,7 +62,7 @@ pages: $(VENV)/.dev  ## Run the README and all tutorials as they stand
 	$(BIN)/pytest tests/docs/test_tutorials.py -n 2
 
 test-all: checks  ## The checks and all tests that need no GPU: also the long corpora, searches, kills and resumes
-	$(BIN)/pytest -m "not gpu" -n 3 --dist loadfile --no-loadscope-reorder
+	$(BIN)/pytest -m "not gpu" -n 2 --dist loadfile --no-loadscope-reorder
 	$(MAKE) mutants
 
 mutants: $(VENV)/.dev  ## Put single defects into copies of the source, for 25 minutes: 90 % must be noticed

@@ -288,16 +288,13 @@ def report(
     print("Where a reply that names no part of its technique fails too:")
     strict = compared(attempted, refused)
     _print(*strict)
-    differences = block_differences(attempted, blocks)
+    data: dict[str, object] = {"place": place}
     if blocks:
-        print(
-            f"{NONE} minus {LEARNED} in {len(differences)} blocks: {differences}, "
-            f"p = {sign_flip_p(differences):.2g}"
-        )
+        differences = block_differences(attempted, blocks)
+        p = sign_flip_p(differences)
+        print(f"{NONE} minus {LEARNED} in {len(differences)} blocks: {differences}, p = {p:.2g}")
+        data["blocks"] = {"differences": differences, "p_value": p}
     if output:
-        data: dict[str, object] = {"place": place}
-        if blocks:
-            data["blocks"] = {"differences": differences, "p_value": sign_flip_p(differences)}
         for name, (arms, contrasts) in (("primary", primary), ("strict", strict)):
             data[name] = {
                 "arms": [to_json(one) | {"failed": one.tries - one.right} for one in arms],

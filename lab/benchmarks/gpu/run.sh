@@ -169,9 +169,9 @@ models) # each model is a run of its own; the first call ranks and asks, every f
   PLACES=(${MODELS:-qwen3:prefill qwen3:decode vit:make mamba2:make convnext:make whisper:make})
   LIMIT=$((LIMIT / ${#PLACES[@]}))
   for place in "${PLACES[@]}"; do
-    NAME_OF=${place/:/-} RUN=$WORK/models/${place/:/-}
+    RUN=$WORK/models/${place/:/-}
     FIRST=(model "examples/models/${place/:/.py:}")
-    asked_and_judged "$RUN" "$RUN/search/asks" "$NAME_OF" "${FIRST[@]}" -- --run "$RUN" --proposer manual \
+    asked_and_judged "$RUN" "$RUN/search/asks" "${RUN##*/}" "${FIRST[@]}" -- --run "$RUN" --proposer manual \
       --language triton --parallel "${PARALLEL:-4}" --steps 4 --set turn_steps=2 --set reviser=false \
       --set p_strategy=0 "$@" 2>&1 | tee "$RUN.log" | tail -n 40
   done

@@ -72,10 +72,8 @@ def raising_of(name: str) -> Iterator[None]:
         raise
     except Exception as error:  # whatever the module of the user raises
         if is_out_of_memory(error):
-            memory = memory_in_words(torch.device("cuda" if torch.cuda.is_available() else "cpu"))
-            raise BadInputError(
-                f"call {name}: out of memory ({memory}); give smaller inputs"
-            ) from error
+            why = f"out of memory ({memory_in_words()})"
+            raise BadInputError(f"call {name}: {why}; give smaller inputs") from error
         raise BadInputError(f"call {name}: the model raised {in_one_line(error)}") from error
 
 

@@ -14,7 +14,7 @@ from adaexplore.evaluate.timing.clock import clock_for
 from adaexplore.evaluate.timing.fresh import FreshInputs
 from adaexplore.evaluate.timing.roofline import RooflineModel, measure_peaks, work_of
 from adaexplore.evaluate.truth.compare import deviation, exact, near, share_within, unlikeness
-from adaexplore.evaluate.truth.input_forms import input_forms
+from adaexplore.evaluate.truth.forms import input_forms, output_forms
 from adaexplore.evaluate.truth.runs import ReferenceRuns
 from adaexplore.evaluate.truth.truth import CheckedSet, Truths
 from adaexplore.evaluate.wire.tensors import fingerprint, share
@@ -116,10 +116,7 @@ class JudgedWorkload:
     @property
     def output_forms(self) -> tuple[OutputForm, ...]:
         """The form of each output."""
-        return tuple(
-            OutputForm(path, tuple(t.shape), str(t.dtype).partition(".")[2])
-            for path, t in self.outputs
-        )
+        return output_forms(self.outputs)
 
     @property
     def input_forms(self) -> tuple[InputForm, ...]:

@@ -15,7 +15,7 @@ from adaexplore.core.gradients import Gradients
 from adaexplore.core.problem import Problem, Workload
 from adaexplore.evaluate.kernels.count import OpCounter, bytes_of, without_values
 from adaexplore.evaluate.offline.estimate import work_of_op
-from adaexplore.evaluate.truth.input_forms import input_forms
+from adaexplore.evaluate.truth.forms import input_forms, output_forms
 from adaexplore.evaluate.wire import codec
 from adaexplore.evaluate.wire.messages import Pickled
 from adaexplore.evaluate.wire.offline_messages import KernelWork
@@ -109,9 +109,7 @@ def _workload(problem: Problem, instance: Instance, workload: Workload) -> FullS
         name=workload.name,
         timed=workload.timed,
         inputs=_pickled(inputs),
-        outputs=tuple(
-            OutputForm(path, tuple(t.shape), str(t.dtype).partition(".")[2]) for path, t in outputs
-        ),
+        outputs=output_forms(outputs),
         forms=input_forms(instance.model, inputs, workload),
         works=tuple(work_of_op(op, problem.precision) for op in counter.ops),
         least_bytes=sum(map(bytes_of, [*tensors_of(inputs), *(t for _, t in outputs)])),

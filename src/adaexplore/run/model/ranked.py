@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 from dataclasses import replace
@@ -13,6 +12,7 @@ from torch import nn
 
 from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError, BadProblemError
+from adaexplore.core.problem import Problem
 from adaexplore.core.ranking import ModelRanking
 from adaexplore.model.calls import calls_of
 from adaexplore.model.program import program_of
@@ -31,7 +31,6 @@ from adaexplore.store import require_free
 MODULES = "modules"
 PAGE = "index.html"
 RANKING = "ranking.json"
-TENSORS = ".pt"
 _OF_THE_MODEL = {
     "device": "move the model instead: model.to(device)",
     "mode": "the model runs in eval mode",
@@ -77,20 +76,19 @@ def rank_again(model: nn.Module, inputs: Any, config: Config) -> tuple[Path, Ran
         before = (path / MODULES / name / "problem.py").read_text(encoding="utf-8")
         if program_of(before) != program_of(problem.captured.problem.source):
             raise BadInputError(f"{path}: was begun with another model: {name} differs")
-        _put_back_missing(options.folder / name, path / MODULES / name)
+        _put_back_missing(problem.captured.problem, path / MODULES / name)
     return path, ranked
 
 
-def _put_back_missing(captured: Path, folder: Path) -> None:
+def _put_back_missing(again: Problem, folder: Path) -> None:
     """Copy the tensors of a problem that was captured again, where the folder lacks them."""
-    begun = json.loads((folder / CAPTURED).read_text(encoding="utf-8"))
-    digests = {each["file"]: each["digest"] for each in begun["workloads"]}
-    digests[begun["weights"]] = begun["weights_digest"]
-    for file in captured.glob(f"*{TENSORS}"):
-        kept = folder / file.name
+    begun = Problem.from_json(json.loads((folder / CAPTURED).read_text(encoding="utf-8")))
+    digests = {Path(file).name: digest for file, digest in _tensors(begun).items()}
+    for file, digest in _tensors(again).items():
+        kept = folder / Path(file).name
         if kept.exists():
             continue
-        if hashlib.sha256(file.read_bytes()).hexdigest() != digests.get(file.name):
+        if digest != digests.get(kept.name):
             raise BadInputError(
                 f"{kept} is missing, and the script makes other tensors here; copy it from where "
                 "the run was begun"
@@ -98,6 +96,12 @@ def _put_back_missing(captured: Path, folder: Path) -> None:
         draft = kept.with_suffix(".new")
         shutil.copyfile(file, draft)
         draft.replace(kept)
+
+
+def _tensors(problem: Problem) -> dict[str, str]:
+    """Return the files with a captured problem's tensors, and their digests."""
+    found = {each.file: each.digest for each in problem.workloads}
+    return found | ({problem.weights: problem.weights_digest} if problem.weights else {})
 
 
 def _options(model: nn.Module, config: Config, folder: Path) -> CaptureOptions:

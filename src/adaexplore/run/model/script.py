@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import nn
 
 from adaexplore.core.errors import BadInputError
@@ -48,6 +47,5 @@ def _told(place: str, run: Callable[[], Any]) -> Any:
         return run()
     except Exception as error:  # whatever the user's script raises
         if is_out_of_memory(error):
-            memory = memory_in_words(torch.device("cuda" if torch.cuda.is_available() else "cpu"))
-            raise BadInputError(f"{place} ran out of memory ({memory})") from error
+            raise BadInputError(f"{place} ran out of memory ({memory_in_words()})") from error
         raise BadInputError(f"{place} raised {in_one_line(error)}") from error

@@ -328,11 +328,12 @@ def _readable(size: str) -> str:
     return f"{int(number) / 2**30:.1f} GiB" if unit == "bytes" else size
 
 
-def memory_in_words(device: torch.device) -> str:
+def memory_in_words(device: torch.device | None = None) -> str:
     """Return how much memory a device has, and how much of a GPU's other processes hold.
 
-    On the CPU, the process's limit counts (see `limits`).
+    By default of the GPU, if there is one. On the CPU, the process's limit counts (see `limits`).
     """
+    device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
     words = f"{_capacity(device)} in all"
     if device.type != "cuda":
         return words

@@ -5,7 +5,7 @@ from torch import nn
 
 from adaexplore.core.facts import InputForm, ReferenceFacts, WorkloadFacts
 from adaexplore.core.problem import Workload
-from adaexplore.evaluate.truth.input_forms import input_forms
+from adaexplore.evaluate.truth.forms import input_forms
 from adaexplore.sandbox.user.training import TrainingStep
 from adaexplore.sandbox.user.values import Inputs
 

@@ -1,19 +1,25 @@
-"""Forms of captured inputs, for prompts: a problem's source does not show what a file holds."""
+"""Forms of outputs, and of captured inputs: a source does not show what a file holds."""
 
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterable
 
 import torch
 from torch import Tensor, nn
 
-from adaexplore.core.facts import InputForm
+from adaexplore.core.facts import InputForm, OutputForm
 from adaexplore.core.problem import Workload
 from adaexplore.sandbox.user.training import TrainingStep
-from adaexplore.sandbox.user.values import Inputs, leaves_of
+from adaexplore.sandbox.user.values import Inputs, NamedTensor, leaves_of
 
 _MOST = 40  # of a call; a longer list helps nobody
 _ENOUGH = 1 << 20  # elements of a tensor to look at
+
+
+def output_forms(outputs: Iterable[NamedTensor]) -> tuple[OutputForm, ...]:
+    """Return the form of each output."""
+    return tuple(OutputForm(path, tuple(out.shape), _dtype(out)) for path, out in outputs)
 
 
 def input_forms(model: nn.Module, inputs: Inputs, workload: Workload) -> tuple[InputForm, ...]:
@@ -33,8 +39,11 @@ def _form(path: str, value: object) -> InputForm:
     if not isinstance(value, Tensor):
         return InputForm(path, None, type(value).__name__, values=str(value))
     strides = () if value.is_contiguous() else value.stride()
-    dtype = str(value.dtype).partition(".")[2]
-    return InputForm(path, tuple(value.shape), dtype, strides, _values(value))
+    return InputForm(path, tuple(value.shape), _dtype(value), strides, _values(value))
+
+
+def _dtype(tensor: Tensor) -> str:
+    return str(tensor.dtype).partition(".")[2]
 
 
 def _values(tensor: Tensor) -> str:
