@@ -36,6 +36,9 @@ language = "triton"
 parallel = 8
 turn_steps = 2      # prompts that wait at once, for each problem
 steps = 10
+reviser = false     # one exchange for each answer
+p_strategy = 0.0
+p_contrast = 0.0
 """
 
 

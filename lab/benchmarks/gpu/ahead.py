@@ -1,0 +1,111 @@
+"""Writes the first prompts of a campaign before a GPU has prepared its problems.
+
+    python lab/benchmarks/gpu/ahead.py ORDER.toml RECORDED -o FOLDER
+
+ORDER is a campaign's file, RECORDED a run on the GPU that the campaign will use. FOLDER/asks/NAME
+has the prompts that wait at once for a problem. They are the campaign's own, with the environment
+and the measured rates of RECORDED; the work of a reference is counted on tensors without data. The
+times of its baselines, its labels and PyTorch's own error are unknown and left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from adaexplore.core.config import Config
+from adaexplore.core.errors import BadInputError
+from adaexplore.core.facts import ReferenceFacts, ReferenceRoofline
+from adaexplore.core.problem import Precision, Problem
+from adaexplore.evaluate.offline.full_size import full_size
+from adaexplore.evaluate.timing.roofline import Peaks, RooflineModel, Work
+from adaexplore.problems import load_problem
+from adaexplore.run.ask_files import write_prompts
+from adaexplore.run.campaign.file import campaign_order
+from adaexplore.run.proposers import make_plan, with_memory
+from adaexplore.run.records import settled
+from adaexplore.store import RunRecord, make_run, open_run, read_run
+
+BYTES_OF_WEIGHT: dict[Precision, int] = {"fp32": 4, "tf32": 2, "half": 2}
+"""The narrowest form of a weight's element in a class, as the roofline counts it."""
+
+
+def main() -> None:
+    """Write the prompts, and a line for each problem that has none."""
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser.add_argument("order", type=Path)
+    parser.add_argument("recorded", type=Path)
+    parser.add_argument("-o", "--output", type=Path, required=True)
+    options = parser.parse_args()
+    with read_run(options.recorded) as recorded:
+        like = recorded.store.run()
+    order = campaign_order([options.order], Config())
+    for name, text in order.files.items():
+        (options.output / name).parent.mkdir(parents=True, exist_ok=True)
+        (options.output / name).write_text(text, encoding="utf-8")
+    for entry in order.entries:
+        folder = options.output / entry.name
+        try:
+            if not folder.exists():
+                problem = _problem(options.output / entry.path, entry.config, like)
+                make_run(folder, record_ahead(problem, entry.config, like))
+            with open_run(folder) as run:
+                missing = order.config.turn_steps - len(run.store.asks())
+                written = write_prompts(run, missing, options.output / "asks" / entry.name)
+            print(f"{entry.name}: {len(written)} prompts", flush=True)
+        except BadInputError as error:
+            print(f"{entry.name}: {error}", flush=True)
+
+
+def record_ahead(problem: Problem, config: Config, like: RunRecord) -> RunRecord:
+    """Return the record of a run on the GPU of another, whose reference nobody has run."""
+    plan, config = with_memory(make_plan(config), settled(config, problem), problem)
+    return RunRecord(
+        problem=problem,
+        config=config,
+        proposers=plan.proposers,
+        environment=like.environment,
+        command="",
+        created_at=time.time(),
+        reference=facts_ahead(problem, like.reference.roofline),
+        plan=plan.to_json(),
+    )
+
+
+def facts_ahead(problem: Problem, measured: ReferenceRoofline | None) -> ReferenceFacts:
+    """Return what is known of a reference by its shapes and by the measured rates of a GPU.
+
+    Nothing is known of a reference that cannot run on tensors without data.
+    """
+    full = full_size(replace(problem, device="cpu"))
+    if full.why or measured is None:
+        return ReferenceFacts(precision=problem.checks.precision)
+    first = full.timed[0]
+    read = first.least_bytes + full.parameters * BYTES_OF_WEIGHT[problem.checks.precision]
+    peaks = Peaks(measured.bytes_per_s, measured.flops_per_s, measured.overhead_us)
+    model = RooflineModel(Work(read, first.least_flops, 0), peaks, problem.checks.precision)
+    return ReferenceFacts(
+        precision=problem.checks.precision,
+        parameters=full.parameters,
+        outputs=first.outputs,
+        inputs=first.forms,
+        roofline=model.facts(),
+    )
+
+
+def _problem(path: Path, config: Config, like: RunRecord) -> Problem:
+    problem = load_problem(  # a problem's file may be run to read it: here
+        path,
+        device="cpu",
+        language=config.language or like.problem.language,
+        checks=config.checks,
+        seed=config.problem_seed,
+        mode=config.mode,
+    )
+    return replace(problem, device=like.problem.device)
+
+
+if __name__ == "__main__":
+    main()
