@@ -63,17 +63,19 @@ interpreter() { # interpreter NAME: a Python that sees the copy of flashinfer-be
   echo "$file"
 }
 
-asked_and_judged() { # asked_and_judged RUN ASKS NAME COMMAND... -- OPTIONS...: FIRST where there is no RUN yet, else
-  # COMMAND; and COMMAND once more where REPLIES/NAME has replies to what the first call asked
-  local run=$1 asks=$2 name=$3 command=() until=$((SECONDS + LIMIT))
-  shift 3
-  while [ "$1" != -- ]; do command+=("$1") && shift; done
-  shift
-  if [ ! -d "$run" ]; then
-    limited "$LIMIT" "$PYTHON" -m adaexplore "${FIRST[@]}" "$@"
-    [ -n "${REPLIES:-}" ] && cp -r "$REPLIES/$name/." "$asks/" || return 0
+replies() { # replies NAME CAMPAIGN: of REPLIES/NAME, beside the prompts that a new campaign will write
+  if [ -d "${REPLIES:-}/$1" ] && [ ! -d "$2" ]; then
+    until [ -f "$2/campaign.json" ]; do sleep 1; done
+    mkdir -p "$2/asks" && cp -r "$REPLIES/$1/." "$2/asks/"
   fi
-  limited $((until > SECONDS ? until - SECONDS : 1)) "$PYTHON" -m adaexplore "${command[@]}" "$@"
+}
+
+searched() { # searched NAME CAMPAIGN COMMAND...: with the replies that are there already
+  replies "$1" "$2" &
+  local waiting=$!
+  shift 2
+  limited "$LIMIT" "$PYTHON" -m adaexplore "$@"
+  kill "$waiting" 2>/dev/null # there is no campaign
 }
 
 OPTIONS=("$@")
@@ -145,7 +147,7 @@ searches | study) # the first call prepares and asks; every further one judges t
   cp "$ORDER" "$WORK/$NAME/order.toml"
   TOOL=("$COMMAND" order.toml --run "$RUN" --device "$DEVICE")
   [ ! -d "$RUN" ] || TOOL=("$COMMAND" "$RUN")
-  (cd "$WORK/$NAME" && limited "$LIMIT" "$PYTHON" -m adaexplore "${TOOL[@]}" --json results.json "$@") 2>&1 |
+  (cd "$WORK/$NAME" && searched "$NAME" "$RUN" "${TOOL[@]}" --json results.json "$@") 2>&1 |
     tee "$WORK/$NAME/log.txt" | tail -n 100
   end "$NAME" campaign order.toml results.json log.txt
   if [ -d "$COMPILED/compiled" ]; then # a compiled kernel is loaded without Triton's intermediate texts
@@ -157,8 +159,9 @@ speed) # the same four problems in two languages, side by side; calls as for sea
   begin speed
   for language in gluon triton; do
     RUN=$WORK/speed/$language
-    FIRST=(campaign lab/benchmarks/gluon/speed-$language.toml --run "$RUN" --device "$DEVICE")
-    asked_and_judged "$RUN" "$RUN/asks" "$language" campaign "$RUN" -- --json "$RUN.json" "$@" >"$RUN.log" 2>&1 &
+    TOOL=(campaign lab/benchmarks/gluon/speed-$language.toml --run "$RUN" --device "$DEVICE")
+    [ ! -d "$RUN" ] || TOOL=(campaign "$RUN")
+    searched "$language" "$RUN" "${TOOL[@]}" --json "$RUN.json" "$@" >"$RUN.log" 2>&1 &
   done
   wait
   tail -n 25 "$WORK"/speed/*.log
@@ -170,8 +173,7 @@ models) # each model is a run of its own; the first call ranks and asks, every f
   LIMIT=$((LIMIT / ${#PLACES[@]}))
   for place in "${PLACES[@]}"; do
     RUN=$WORK/models/${place/:/-}
-    FIRST=(model "examples/models/${place/:/.py:}")
-    asked_and_judged "$RUN" "$RUN/search/asks" "${RUN##*/}" "${FIRST[@]}" -- --run "$RUN" --proposer manual \
+    searched "${RUN##*/}" "$RUN/search" model "examples/models/${place/:/.py:}" --run "$RUN" --proposer manual \
       --language triton --parallel "${PARALLEL:-4}" --steps 4 --set turn_steps=2 --set reviser=false \
       --set p_strategy=0 "$@" 2>&1 | tee "$RUN.log" | tail -n 40
   done
