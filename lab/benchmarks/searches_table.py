@@ -1,0 +1,176 @@
+"""The tables of a campaign of searches, in Markdown: each problem after some steps, and means.
+
+    python lab/benchmarks/searches_table.py runs/record --after 1 3 10
+
+A problem counts by what may be claimed of its fastest right candidate so far, at least 1: where
+nothing is faster, the strongest baseline is used. A mean is geometric, with the 95 % interval of a
+bootstrap over problems. Problems with a label that says that a speedup means little are apart.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import geometric_mean, median
+
+from record_table import interval_of_mean
+
+from adaexplore.core.evaluation import Passed
+from adaexplore.core.node import Node, planned_steps
+from adaexplore.report.campaign.summary import CampaignSummary, Result
+from adaexplore.run.campaign.recorded import recorded
+from adaexplore.store import read_run
+
+_MOST_KERNELS = 2
+_MOST_CHARS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A problem: its result, what could be claimed after some steps, and if step 1 was right."""
+
+    result: Result
+    after: tuple[float, ...]
+    first_is_right: bool
+
+    @property
+    def final(self) -> float:
+        """What may be claimed in the end; where it was confirmed, by the confirmation."""
+        return max(self.result.timing.claim, 1.0) if self.result.timing else 1.0
+
+
+def main() -> None:
+    """Print the tables of a campaign's folder."""
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--after", type=int, nargs="+", default=[1, 3, 10], metavar="STEPS")
+    options = parser.parse_args()
+    summary = recorded(options.folder, reports=False)
+    assert isinstance(summary, CampaignSummary)
+    rows = rows_of(summary, options.folder, options.after)
+    print(problems_table(rows, options.after))
+    print(f"\n{means_table(rows, options.after)}")
+    print(f"\n{figures(rows, summary)}")
+
+
+def rows_of(summary: CampaignSummary, folder: Path, after: Sequence[int]) -> list[Row]:
+    """Return the row of each judged problem, in the order of the summary."""
+    rows = []
+    for result in (one for group in summary.groups for one in group.results):
+        with read_run(folder / result.folder) as run:
+            steps = planned_steps(run.store.nodes())
+        claims = tuple(best_claim(steps[:count]) for count in after)
+        rows.append(Row(result, claims, bool(steps) and isinstance(steps[0].evaluation, Passed)))
+    return rows
+
+
+def best_claim(steps: Sequence[Node]) -> float:
+    """Return what may be claimed of the best of some steps, as the search measured them."""
+    found = [node.evaluation for node in steps if isinstance(node.evaluation, Passed)]
+    return max([1.0, *(one.measured.claim for one in found if one.measured)])
+
+
+def problems_table(rows: Sequence[Row], after: Sequence[int]) -> str:
+    """Return a row for each problem."""
+    heads = [
+        *("problem", "class", "strongest baseline", *(f"after {count}" for count in after)),
+        *("claimed (95 %)", "over eager", "of the roofline", "rests on", "labels"),
+    ]
+    return _table(heads, [_cells(row) for row in rows])
+
+
+def means_table(rows: Sequence[Row], after: Sequence[int]) -> str:
+    """Return the means of each level in each class, with and without algebra."""
+    heads = ["level", "class", "problems", *(f"after {n}" for n in after), "claimed (95 %)"]
+    heads += ["without algebra", "labelled, their mean"]
+    kinds = sorted({(row.result.category, row.result.precision) for row in rows})
+    levels = [(level, "all") for level in sorted({level for level, _ in kinds})]
+    return _table(heads, [_mean_cells(rows, *kind) for kind in sorted([*kinds, *levels])])
+
+
+def figures(rows: Sequence[Row], summary: CampaignSummary) -> str:
+    """Return the figures over all problems, one a line."""
+    faster = [row for row in rows if row.final > 1]
+    shares = [one.roofline.share for row in faster if (one := row.result.claimed) and one.roofline]
+    spent = summary.spent
+    paid = f"{spent.calls} answers, {spent.tokens} tokens, {spent.device_s:.0f} s of the device"
+    lines = [
+        f"first answers right: {sum(row.first_is_right for row in rows)} of {len(rows)}",
+        f"nothing faster: {len(rows) - len(faster)}",
+        f"median winner, of its roofline: {median(shares):.0%}" if shares else "no winner",
+        f"spent: {paid}",
+    ]
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def _cells(row: Row) -> list[str]:
+    result, found = row.result, row.result.claimed
+    timing, roofline = result.timing, found.roofline if found else None
+    star = "" if result.confirmed or not timing else "*"
+    return [
+        result.name,
+        result.precision,
+        timing.strongest if timing else "",
+        *map(_times, row.after),
+        f"{_times(row.final)}{star} {_span(timing.speedup_ci)}" if timing else _times(1.0),
+        _times(timing.speedup_eager) if timing else "",
+        f"{roofline.share:.0%}" if roofline else "",
+        rests_on(found),
+        ", ".join([*(result.labels or ()), *(found.labels if found else ())]),
+    ]
+
+
+def rests_on(found: Passed | None) -> str:
+    """Return the kernels that take most of a winner's time, with their shares of it."""
+    profile = found.profile if found else None
+    if profile is None or not profile.device_us:
+        return ""
+    longest = sorted(profile.kernels, key=lambda kernel: -kernel.time_us)[:_MOST_KERNELS]
+    named = [f"{one.name[:_MOST_CHARS]} {one.time_us / profile.device_us:.0%}" for one in longest]
+    return f"own {profile.custom_share:.0%}: {', '.join(named)}"
+
+
+def _mean_cells(rows: Sequence[Row], level: str, precision: str) -> list[str]:
+    chosen = [r for r in rows if r.result.category == level]
+    chosen = [r for r in chosen if precision in ("all", r.result.precision)]
+    ordinary = [row for row in chosen if not row.result.set_apart]
+    steps = len(chosen[0].after)
+    apart = [row.final for row in chosen if row.result.set_apart]
+    return [
+        level or "modules",
+        precision,
+        str(len(ordinary)),
+        *(_mean([row.after[i] for row in ordinary]) for i in range(steps)),
+        _mean([row.final for row in ordinary], interval_of_mean),
+        _mean([row.final for row in ordinary if not row.result.by_algebra], interval_of_mean),
+        f"{len(apart)}, {_mean(apart)}" if apart else "",
+    ]
+
+
+def _mean(
+    values: Sequence[float], spread: Callable[[Sequence[float]], Sequence[float]] | None = None
+) -> str:
+    if not values:
+        return ""
+    mean = _times(geometric_mean(values))
+    return f"{mean} {_span(spread(values))}" if spread and len(values) > 1 else mean
+
+
+def _times(value: float) -> str:
+    return f"{value:.2f}x"
+
+
+def _span(interval: Sequence[float]) -> str:
+    low, high = interval
+    return f"({low:.2f} to {high:.2f})"
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+if __name__ == "__main__":
+    main()
