@@ -84,7 +84,7 @@ class Shim:
             "is_available": True,
             "is_initialized": True,
             "is_bf16_supported": True,
-            "is_current_stream_capturing": True,  # so code with a graph of its own launches directly
+            "is_current_stream_capturing": True,  # code with a graph of its own launches directly
             "device_count": 1,
             "current_device": 0,
             "get_device_capability": target.capability,

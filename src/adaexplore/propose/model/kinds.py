@@ -10,11 +10,14 @@ from adaexplore.core.problem import Problem
 from adaexplore.languages import examples_of
 
 _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("attention", re.compile(r"(?i)attention")),
     ("scan", re.compile(r"(?i)cum(sum|prod|ulative)|selective_scan|mamba|state.?space|_scan\b")),
+    ("attention", re.compile(r"(?i)attention")),
     ("convolution", re.compile(r"\bconv(_transpose)?[123]d\b|\bConv(Transpose)?[123]d\b")),
 )
-"""The first whose pattern the source has decides: networks with attention have convolutions too."""
+"""The first whose pattern the source has decides.
+
+State-space models speak of attention heads, and models with attention have convolutions.
+"""
 
 _NETWORK = 16
 """Layers from which a model is a network: KernelBench's blocks have up to 10, its networks 20."""

@@ -20,7 +20,7 @@ def kind(source, language="triton", layers=1, labels=None, **checks):
         ("self.conv = nn.Conv2d(3, 64, 3)", "convolution"),
         ("F.conv_transpose3d(x, w)", "convolution"),
         ("torch.cumsum(x, dim=1)", "scan"),
-        ("class Mamba2(nn.Module): ...", "scan"),
+        ("class Mamba2(nn.Module): ...  # heads: number of attention heads", "scan"),
         ("F.scaled_dot_product_attention(q, k, v)", "attention"),
         (f"self.patches = nn.Conv2d(3, 64, 16); {ATTENTION}", "attention"),
         ("nn.Linear(3, 4)", ""),
