@@ -200,8 +200,10 @@ class TestFacts:
         assert {"own-0", "own-1", "own-2", "normal", "sparse"} <= set(facts.input_sets)
         assert 0 < facts.errors["fp32"] < 1e-5
 
-    def test_they_hold_the_baselines_times(self, judge, measures):
-        assert judge.prepare().baselines_us["eager"] > 0
+    def test_they_hold_the_baselines_times_and_the_layers(self, judge, measures):
+        facts = judge.prepare()
+        assert facts.baselines_us["eager"] > 0
+        assert facts.layers == 1
 
     def test_asking_twice_gives_the_same(self, judge):
         assert judge.prepare() == judge.prepare()

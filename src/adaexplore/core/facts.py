@@ -75,8 +75,9 @@ class ReferenceFacts:
     `errors` maps a precision class to the relative error of PyTorch's own run in it against
     float64. `baselines_us` holds the times of all baselines, `compiles` says whether
     `torch.compile` works on the reference. `input_sets` names the inputs that candidates are
-    verified on, `parameters` counts the model's. `labels` maps a label of the problem (see
-    `evaluate.truth.labels`) to the reason for it; `notes` are warnings.
+    verified on, `parameters` counts the model's. `layers` counts its modules without modules inside
+    (0 for a target). `labels` maps a label of the problem (see `evaluate.truth.labels`) to the
+    reason for it; `notes` are warnings.
 
     With several workloads, `outputs` and `inputs` are the first one's, `baselines_us` and
     `roofline` are geometric means over the timed ones, and `workloads` holds each.
@@ -90,6 +91,7 @@ class ReferenceFacts:
     baselines_us: Mapping[str, float] = field(default_factory=dict)
     input_sets: tuple[str, ...] = ()
     parameters: int = 0
+    layers: int = 0
     outputs: tuple[OutputForm, ...] = ()
     inputs: tuple[InputForm, ...] = ()
     roofline: ReferenceRoofline | None = None

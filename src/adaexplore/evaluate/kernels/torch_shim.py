@@ -84,7 +84,7 @@ class Shim:
             "is_available": True,
             "is_initialized": True,
             "is_bf16_supported": True,
-            "is_current_stream_capturing": False,
+            "is_current_stream_capturing": True,  # code with a graph of its own launches directly
             "device_count": 1,
             "current_device": 0,
             "get_device_capability": target.capability,
@@ -281,7 +281,10 @@ def _properties(target: Target) -> SimpleNamespace:
 
 
 def _no_graphs(*_: Any, **__: Any) -> Any:
-    raise NeedsGpuError("CUDA graphs cannot be captured or replayed without a GPU")
+    raise NeedsGpuError(
+        "CUDA graphs cannot be captured or replayed without a GPU: launch without one where "
+        "torch.cuda.is_current_stream_capturing() returns True, as it does here"
+    )
 
 
 def _uncompiled(model: Any = None, **_: Any) -> Any:

@@ -284,9 +284,9 @@ class Prompts:
             name, _, template = part.partition(":")
             file = f"{template or name}.j2"
             if name == "example":
-                problem = briefing.problem
-                kind = kind_of(problem.source, problem.language)
-                variables["example"] = self.example(problem.language, briefing.environment, kind)
+                language = briefing.problem.language
+                kind = kind_of(briefing.problem, briefing.facts)
+                variables["example"] = self.example(language, briefing.environment, kind)
             if name == "language":
                 file = notes_name(briefing.problem.language)
             sections.append(Section(name, self._templates.render(file, variables)))

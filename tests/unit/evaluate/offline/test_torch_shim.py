@@ -62,7 +62,7 @@ class TestQuestions:
         asking = "        graph = torch.cuda.CUDAGraph()\n        out = torch.empty_like"
         verdict = judge(DOUBLE, changed(DOUBLE_KERNEL, "        out = torch.empty_like", asking))
         assert verdict.status == "rejected"
-        assert "CUDA graphs" in verdict.reason
+        assert "launch without one where torch.cuda.is_current_stream_capturing()" in verdict.reason
 
     @pytest.mark.slow
     def test_reading_a_number_from_a_tensor_does_not_fail(self, judge):

@@ -153,9 +153,35 @@ def get_inputs():
 def get_init_inputs():
     return [channels]
 """
+NETWORK_REFERENCE = """
+import torch
+from torch import nn
+
+batch, channels, size, width, depth, classes = 3, 5, 20, 72, 4, 12
+
+class Model(nn.Module):
+    def __init__(self, channels, width, depth, classes):
+        super().__init__()
+        widths = [channels, *[width] * depth]
+        self.convs = nn.ModuleList(
+            nn.Conv2d(a, b, 3, padding=1, bias=False) for a, b in zip(widths, widths[1:])
+        )
+        self.norms = nn.ModuleList(nn.BatchNorm2d(width) for _ in range(depth))
+        self.head = nn.Linear(width, classes)
+    def forward(self, x):
+        for i, (conv, norm) in enumerate(zip(self.convs, self.norms)):
+            y = norm(conv(x))
+            x = torch.relu(y + x if i else y)
+        return self.head(x.mean((2, 3)))
+def get_inputs():
+    return [torch.randn(batch, channels, size, size)]
+def get_init_inputs():
+    return [channels, width, depth, classes]
+"""
 OF_A_KIND = {
     "attention": ATTENTION_REFERENCE,
     "convolution": CONVOLUTION_REFERENCE,
+    "network": NETWORK_REFERENCE,
     "scan": SCAN_REFERENCE,
 }
 
@@ -168,13 +194,13 @@ def example(language, kind=""):
 def check(tmp_path):
     """Runs a check of a language's example in a process of its own."""
 
-    def check(language, script, device, columns=100):
-        (tmp_path / "example.py").write_text(example(language))
+    def check(language, script, device, columns=100, kind="", **variables):
+        (tmp_path / "example.py").write_text(example(language, kind))
         constants = f"DEVICE = {device!r}\nCOLUMNS = {columns}\n"
         (tmp_path / "check.py").write_text(constants + script)
         done = subprocess.run(
             [sys.executable, tmp_path / "check.py"],
-            env={**os.environ, "TORCH_EXTENSIONS_DIR": str(tmp_path)},
+            env={**os.environ, "TORCH_EXTENSIONS_DIR": str(tmp_path), **variables},
             capture_output=True,
             text=True,
         )
@@ -208,7 +234,7 @@ def test_triton_compiles_for_a_gpu_and_is_correct_when_interpreted(server):
 
 
 @pytest.mark.parametrize(
-    "kind", ["attention", "convolution", pytest.param("scan", marks=pytest.mark.slow)]
+    "kind", ["attention", "convolution", "network", pytest.param("scan", marks=pytest.mark.slow)]
 )
 def test_an_example_for_a_kind_compiles_and_is_correct_when_interpreted(server, kind):
     verdict = judged(server, "triton", OF_A_KIND[kind], kind)
@@ -238,6 +264,82 @@ def test_cute_dsl_compiles_for_a_gpu():
     with closing(ForkServer.start((*PRELOAD_OFFLINE, *DIALECTS["cutedsl"].preload))) as server:
         verdict = judged(server, "cutedsl", RMS_NORM_REFERENCE)
     assert (verdict.status, verdict.detail.count("registers")) == ("not_run", 1), verdict.reason
+
+
+NETWORK_USES = (
+    NETWORK_REFERENCE.replace("Model", "Reference").replace("size, width", "size, W")
+    + """
+import copy, pickle, example
+
+torch.backends.cudnn.allow_tf32 = False
+channels, W, depth, classes = 3, 20, 3, 5
+reference = Reference(channels, W, depth, classes).to(DEVICE)
+model = example.ModelNew(channels, W, depth, classes).to(DEVICE)
+model.load_state_dict(reference.state_dict())
+
+def x(batch=2, size=9):
+    return torch.randn(batch, channels, size, size, device=DEVICE)
+
+def compare(model, reference, x):
+    result = model(x)
+    torch.testing.assert_close(result, reference(x), rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(model.state_dict(), reference.state_dict(), rtol=1e-4, atol=1e-4)
+    return result
+
+def both(change):
+    change(model), change(reference)
+    compare(model, reference, x())
+
+with torch.no_grad():
+    first = compare(model, reference, x())
+    kept = first.clone()
+    compare(model, reference, x())
+    assert torch.equal(first, kept)
+    compare(model, reference, x(3, 6).transpose(2, 3))
+    both(nn.Module.eval)
+    both(lambda m: m.head.weight.data.mul_(2))
+    both(lambda m: m.convs[1].weight.mul_(2))
+    both(lambda m: setattr(m.norms[1], "weight", nn.Parameter(m.norms[0].weight + 1)))
+    both(nn.Module.train)
+    for again in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        compare(again, copy.deepcopy(reference), x())
+    both(lambda m: m.norms[2].eval())
+try:
+    model(x())
+except RuntimeError as error:
+    assert "no_grad" in str(error)
+else:
+    raise SystemExit("no gradients, and no error says so")
+"""
+)
+IN_OTHER_GRAPHS_AND_STREAMS = """
+with torch.no_grad():
+    reference.eval(), model.eval()
+    compare(model, reference, x())
+    side, late = torch.cuda.Stream(), x()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        torch.cuda._sleep(100_000_000)
+        compare(model, reference, late + 1)
+        model(late)
+    torch.cuda.synchronize()
+    outer, inside = torch.cuda.CUDAGraph(), x()
+    with torch.cuda.graph(outer):
+        outside = model(inside)
+    inside.copy_(x())
+    outer.replay()
+    torch.testing.assert_close(outside, reference(inside), rtol=1e-4, atol=1e-4)
+"""
+
+
+def test_a_network_keeps_statistics_and_follows_weights(check):
+    check("triton", NETWORK_USES, "cpu", kind="network", TRITON_INTERPRET="1")
+
+
+@pytest.mark.gpu
+def test_a_network_in_a_cuda_graph_keeps_statistics_and_follows_weights(check):
+    script = NETWORK_USES + IN_OTHER_GRAPHS_AND_STREAMS
+    check("triton", script, "cuda", kind="network")
 
 
 @pytest.mark.slow

@@ -362,6 +362,8 @@ class TestLarge:
         assert "conv_relu_kernel" in told
         assert "layer_norm_kernel" not in told
         assert "layer_norm_kernel" in text(PROMPTS.large(briefing(), []))
+        network = replace(briefing(facts={"layers": 20}), problem=convolution)
+        assert "torch.cuda.CUDAGraph()" in text(PROMPTS.large(network, []))
 
     def test_names_the_kernels_to_beat_only_if_shown(self):
         for asked in (
