@@ -112,6 +112,21 @@ class TestProfile:
         assert use.launch.spills_bytes == 0
         assert 0 < use.launch.occupancy <= 1
 
+    def test_what_an_autotuner_tried_has_its_times(self, judge):
+        [search] = profiled(judge, TUNED).profile.autotunings
+        assert (search.kernel, search.arguments) == ("tuned", f"n={4096 * 512}")
+        assert search.parameters == ("BLOCK", "num_warps", "num_stages")
+        assert {each.values for each in search.configurations} == {
+            ("512", "4", "3"),
+            ("1024", "4", "3"),
+        }
+        fastest, slowest = (each.time_us for each in search.configurations)
+        assert 1 < fastest <= slowest < 1000  # 16 MB
+        assert (search.tried, search.refused) == (2, 0)
+
+    def test_a_kernel_that_is_not_autotuned_has_no_search(self, judge):
+        assert profiled(judge, HONEST).profile.autotunings == ()
+
     def test_the_roofline_is_one(self, judge):
         verdict = profiled(judge, HONEST)
         assert 0 < verdict.roofline.share < 1.2

@@ -9,6 +9,7 @@ from asked import (
     FACTS,
     FAILED,
     H200,
+    PASSED,
     REFERENCE,
     briefing,
     module,
@@ -17,7 +18,14 @@ from asked import (
 )
 
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.evaluation import Estimate, Failed, Mismatch
+from adaexplore.core.evaluation import (
+    Autotuning,
+    Estimate,
+    Failed,
+    Mismatch,
+    Profile,
+    TriedConfiguration,
+)
 from adaexplore.core.problem import LANGUAGES, Checks, Workload
 from adaexplore.core.text.feedback import render, verdict
 from adaexplore.core.text.units import estimated_tokens
@@ -52,6 +60,11 @@ def planned(asked):
 def revised(asked, *window):
     """The turn before a tuner's patches."""
     return Turn(PROMPTS.reviser(asked, window), "1. Larger tiles.")
+
+
+def item(asked, window):
+    """The request to carry out the next item of a plan."""
+    return PROMPTS.item(asked, window, ITEMS)
 
 
 FORMS = {
@@ -466,6 +479,20 @@ class TestTuner:
         assert told.count(module(3).rstrip()) == 1
         assert "-    x = x * 1  # made in step 1\n+    x = x * 2  # made in step 2" in told
         assert told.index("made in step 1") < told.index(module(3).rstrip())
+
+    @pytest.mark.parametrize("form", [PROMPTS.tuner, PROMPTS.reviser, item])
+    def test_shows_what_the_current_kernels_autotuner_tried_and_no_other(self, form):
+        tried = (TriedConfiguration(("64",), 96.0), TriedConfiguration(("128",), 99.0))
+        search = Autotuning("matmul", "", ("BLOCK",), tried, 2)
+        tuned = replace(PASSED, profile=Profile((), 300.0, 0.5, (search,)))
+        line = "the autotuner of matmul tried (BLOCK): (64) 96.0 µs, (128) 99.0 µs"
+        shown = briefing()
+        assert text(form(shown, [node(1), node(2, tuned)])).count(line) == 1
+        for prompt in (
+            form(shown, [node(1, tuned), node(2)]),
+            PROMPTS.large(shown, [node(1, tuned)]),
+        ):
+            assert line not in text(prompt)
 
     def test_after_a_reviser_it_continues_that_conversation_and_shows_no_kernel_again(self):
         before = revised(briefing(), node(1), node(3))
