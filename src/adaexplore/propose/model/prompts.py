@@ -315,6 +315,7 @@ def _variables(briefing: Briefing) -> dict[str, Any]:
         "environment": environment,
         "versions": _versions(environment),
         "roofline": facts.roofline,
+        "products": facts.products,
         "baselines_us": facts.baselines_us,
         "estimate": facts.estimate,
         "errors": facts.errors,

@@ -123,7 +123,13 @@ class TestEveryPrompt:
     @pytest.mark.parametrize("language", LANGUAGES)
     @pytest.mark.parametrize("precision", ["fp32", "tf32", "half"])
     def test_renders_without_facts(self, form, language, precision):
-        unknown = {"roofline": None, "errors": {}, "baselines_us": {}, "outputs": []}
+        unknown = {
+            "roofline": None,
+            "products": None,
+            "errors": {},
+            "baselines_us": {},
+            "outputs": [],
+        }
         for environment in ({"device": "cuda:0"}, {"device": "cpu"}):
             asked = form(
                 briefing(
@@ -277,6 +283,35 @@ class TestHardware:
         assert (
             "eager 577 µs (5.77× the roofline), torch.compile 571 µs (5.71× the roofline)" in told
         )
+
+    def test_states_the_librarys_time_for_the_products(self):
+        line = "PyTorch's library alone takes 40.0 µs in fp16, 75.0 µs in TF32 for "
+        told = text(PROMPTS.large(briefing(), []))
+        assert (
+            f"{line}2 products and convolutions, each by itself, with 99 % of these FLOP.\n" in told
+        )
+        single = {**FACTS["products"], "timed": 1, "library_us": {"half": 40.0}}
+        told = text(PROMPTS.large(briefing(facts={"products": single}), []))
+        assert "takes 40.0 µs in fp16 for the product or convolution with 99 %" in told
+        untimed = {**FACTS["products"], "timed": 0, "library_us": {}}
+        for products in (None, untimed):
+            told = text(PROMPTS.large(briefing(facts={"products": products}), []))
+            assert "library alone" not in told
+
+    @pytest.mark.parametrize(
+        ("changes", "there"),
+        [
+            ({"depth": 512}, True),
+            ({"depth": 512, "step_us": 0.0}, False),  # not measured
+            ({"depth": 60}, False),  # the roofline of 100 µs is higher
+            ({"depth": 7, "step_us": 50.0}, False),  # a short chain
+        ],
+    )
+    def test_states_how_many_products_follow_each_other_where_that_bounds(self, changes, there):
+        facts = {"products": FACTS["products"] | changes}
+        told = text(PROMPTS.large(briefing(facts=facts), []))
+        assert ("512 of its products follow each other" in told) == there
+        assert ("for each, 1.50 µs, about 768 µs." in told) == there
 
     def test_gpu_without_data_sheet_has_measured_figures(self):
         other = {**H200, "gpu": "NVIDIA Something", "compute_capability": "11.3"}
