@@ -34,6 +34,8 @@ _TIMED_KINDS = 4
 _LIBRARY: Mapping[Precision, torch.dtype] = {"half": torch.float16, "tf32": torch.float32}
 _CHANNELS_LAST = {4: torch.channels_last, 5: torch.channels_last_3d}
 _GRAPH_KERNELS = 64
+_OVERWRITES = (_aten.copy_, _aten.fill_, _aten.zero_)
+"""Operators that read nothing of the tensor that they write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +253,7 @@ def _tensors(tree: Any) -> Iterator[Tensor]:
 def _read(func: Any, given: Mapping[str, Any]) -> Iterator[Tensor]:
     """Yield the tensors that an operator reads: not those that it only writes."""
     only_written = {a.name for a in func._schema.arguments if a.is_out}
-    if func._overloadpacket is _aten.copy_:
+    if func._overloadpacket in _OVERWRITES:
         only_written.add("self")
     return _tensors([value for name, value in given.items() if name not in only_written])
 

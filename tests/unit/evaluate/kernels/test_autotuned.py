@@ -71,6 +71,7 @@ def test_each_search_is_told_once_with_its_arguments(kernel, tmp_path):
     launches = launch(kernel, 64, tmp_path)
     launch(kernel, 64, tmp_path, into=launches)  # no new search: the choice is known
     launch(kernel, 32, tmp_path, into=launches)
+    assert [len(each.configurations) for each in launches.tuned] == [2, 3]
     first, second = read_autotunings(launches.tuned)
     assert (first, second.arguments, second.refused) == (FOR_64, "n=32", 0)
     assert [each.time_us for each in second.configurations] == [700.0, 800.0, 900.0]

@@ -88,7 +88,17 @@ class TestDepth:
                 kept.copy_(step)
                 h = h + kept @ self.w
                 torch.mm(step, self.w, out=kept)
+                torch.mm(step, self.w, out=kept)
             return h + kept
+        """
+        assert depth(traced, body) == 1
+
+    def test_a_tensor_that_is_written_over_holds_nothing_of_its_parts(self, traced):
+        body = """
+            out = torch.zeros(4, 6, 4)
+            out[:, 0] = x[0] @ self.w
+            out.zero_()
+            return out @ self.w
         """
         assert depth(traced, body) == 1
 
@@ -180,6 +190,12 @@ class TestLibrary:
         [product] = traced("return torch.addmm(self.w[0], x[0].T, self.w)").products
         assert [arg.strides for arg in product.args] == [(1,), (1, 4), (4, 1)]
         assert [tuple(out.shape) for out in clock.timed] == [(4, 4)] * 2
+
+    @pytest.mark.parametrize("strides", [(4, 1), (1, 3), (0, 1)])
+    def test_operands_are_made_in_their_strides(self, strides):
+        form = products.TensorForm((3, 4), strides, torch.float32)
+        made = products._random(form, torch.float16, "cpu", channels_last=False)
+        assert (made.shape, made.stride(), made.dtype) == ((3, 4), strides, torch.float16)
 
     def test_a_convolution_counts_in_its_faster_layout(self, traced):
         clock = Counting()
