@@ -20,7 +20,13 @@ from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment, Isolation
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.evaluation import Cost, Estimate, Evaluation, Failed, Passed, Timing
-from adaexplore.core.facts import OutputForm, ReferenceFacts, ReferenceRoofline, WorkloadFacts
+from adaexplore.core.facts import (
+    OutputForm,
+    ReferenceFacts,
+    ReferenceProducts,
+    ReferenceRoofline,
+    WorkloadFacts,
+)
 from adaexplore.core.node import ROOT_ID, Node
 from adaexplore.core.problem import Checks, Problem
 from adaexplore.core.proposal import Proposal
@@ -337,6 +343,7 @@ references = st.builds(
     baselines_us=st.dictionaries(texts, numbers, max_size=2),
     outputs=outputs,
     roofline=st.none() | rooflines,
+    products=st.none() | st.builds(ReferenceProducts, st.integers(), st.integers(), numbers),
     labels=st.dictionaries(texts, texts, max_size=2),
     notes=st.lists(texts, max_size=2).map(tuple),
     workloads=st.lists(workloads, max_size=2).map(tuple),

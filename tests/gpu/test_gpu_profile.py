@@ -10,8 +10,11 @@ from on_gpu import DEVICE
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.evaluation import Failed, Fault, Mismatch, Passed
+from adaexplore.core.problem import Problem
 from adaexplore.evaluate.timing.clock import clock_for
+from adaexplore.evaluate.timing.products import measure_products, trace
 from adaexplore.evaluate.timing.roofline import measure_peaks
+from adaexplore.sandbox.user.user_code import Instance
 from verdicts import passed
 
 pytestmark = pytest.mark.gpu
@@ -95,6 +98,37 @@ def profiled(judge, tried: Candidate) -> Passed:
     return verdict
 
 
+RNN = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn = nn.LSTM(8, 8, num_layers=3)
+
+    def forward(self, x):
+        return self.rnn(x)[0]
+
+def get_inputs():
+    return [torch.randn(20, 4, 8)]
+"""
+
+
+def test_the_chain_of_a_recurrence_has_its_steps(shared_gpu, tmp_path):
+    instance = Instance.of(Problem("rnn", RNN, "triton", DEVICE), tmp_path)
+    assert trace(instance, instance.inputs(0)).depth == 20 + 3 - 1
+
+
+def test_a_convolution_is_timed_in_fp16_and_tf32(shared_gpu, tmp_path):
+    source = RNN.replace("nn.LSTM(8, 8, num_layers=3)", "nn.Conv2d(1, 8, 3)")
+    source = source.replace("self.rnn(x)[0]", "self.rnn(x[:, None])")
+    instance = Instance.of(Problem("convolution", source, "triton", DEVICE), tmp_path)
+    found = measure_products(trace(instance, instance.inputs(0)), DEVICE)
+    assert found.library_us.keys() == {"half", "tf32"}
+    assert found.timed == 1
+
+
 class TestProfile:
     def test_own_and_library_kernels_of_a_call(self, judge):
         verdict = profiled(judge, HONEST)
@@ -111,6 +145,29 @@ class TestProfile:
         assert use.launch.registers > 0
         assert use.launch.spills_bytes == 0
         assert 0 < use.launch.occupancy <= 1
+
+    def test_what_an_autotuner_tried_has_its_times(self, judge):
+        [search] = profiled(judge, TUNED).profile.autotunings
+        assert (search.kernel, search.arguments) == ("tuned", f"n={4096 * 512}")
+        assert search.parameters == ("BLOCK", "num_warps", "num_stages")
+        assert {each.values for each in search.configurations} == {
+            ("512", "4", "3"),
+            ("1024", "4", "3"),
+        }
+        fastest, slowest = (each.time_us for each in search.configurations)
+        assert 1 < fastest <= slowest < 1000  # 16 MB
+        assert (search.tried, search.refused) == (2, 0)
+
+    def test_a_kernel_that_is_not_autotuned_has_no_search(self, judge):
+        assert profiled(judge, HONEST).profile.autotunings == ()
+
+    def test_the_products_of_the_reference_are_timed(self, judge):
+        found = judge.prepare().products
+        assert (found.depth, found.timed) == (1, 1)
+        assert found.flops == found.timed_flops == 2 * 4096 * 512 * 512
+        assert found.library_us.keys() == {"half", "tf32"}
+        assert all(1 < us < 1000 for us in found.library_us.values())
+        assert 0.1 < found.step_us < 50
 
     def test_the_roofline_is_one(self, judge):
         verdict = profiled(judge, HONEST)

@@ -197,16 +197,43 @@ class KernelUse:
 
 
 @dataclass(frozen=True, slots=True)
+class TriedConfiguration:
+    """A configuration that an autotuner timed: the values of its parameters, and microseconds."""
+
+    values: tuple[str, ...]
+    time_us: float
+
+
+@dataclass(frozen=True, slots=True)
+class Autotuning:
+    """A kernel's configurations that an autotuner timed, fastest first.
+
+    `arguments` names the arguments that it tuned for, such as "M=1024"; `parameters` names the
+    values of a configuration. It tried `tried`, of which `refused` could not run. The times are the
+    autotuner's own, each kernel alone.
+    """
+
+    kernel: str
+    arguments: str
+    parameters: tuple[str, ...]
+    configurations: tuple[TriedConfiguration, ...]
+    tried: int
+    refused: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Profile:
     """The time of a call by kernel, most expensive first.
 
     `device_us` is the time of all kernels per call, listed or not, `custom_share` the candidate's
-    own kernels' share of it.
+    own kernels' share of it. `autotunings` are the searches of its autotuners. All of it comes from
+    the candidate's process.
     """
 
     kernels: tuple[KernelUse, ...]
     device_us: float
     custom_share: float
+    autotunings: tuple[Autotuning, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import Any
 from adaexplore.core.descriptor import Descriptor
 from adaexplore.core.evaluation import (
     QUOTED,
+    Autotuning,
     Conditions,
     Cost,
     Estimate,
@@ -26,6 +27,7 @@ from adaexplore.core.evaluation import (
     Roofline,
     TakenOver,
     Timing,
+    TriedConfiguration,
     WorkloadTiming,
 )
 from adaexplore.core.uses import uses_from_json, uses_to_json
@@ -173,7 +175,17 @@ def _profile(data: Mapping[str, Any] | None) -> Profile | None:
     if data is None:
         return None
     kernels = tuple(KernelUse(**k | {"launch": _launch(k["launch"])}) for k in data["kernels"])
-    return Profile(kernels, data["device_us"], data["custom_share"])
+    autotunings = tuple(map(_autotuning, data.get("autotunings", ())))
+    return Profile(kernels, data["device_us"], data["custom_share"], autotunings)
+
+
+def _autotuning(data: dict[str, Any]) -> Autotuning:
+    configurations = tuple(
+        TriedConfiguration(tuple(each["values"]), each["time_us"])
+        for each in data["configurations"]
+    )
+    parameters = tuple(data["parameters"])
+    return Autotuning(**data | {"parameters": parameters, "configurations": configurations})
 
 
 def _launch(data: dict[str, Any] | None) -> Launch | None:

@@ -54,6 +54,32 @@ class ReferenceRoofline:
 
 
 @dataclass(frozen=True, slots=True)
+class ReferenceProducts:
+    """The matrix products, convolutions and attention in a call of the reference, on a GPU.
+
+    `flops` are those of all of them. `depth` is the length of the longest chain in which each takes
+    a result of the one before, as whole tensors; the steps of an RNN's module count. `step_us` is
+    the time that a CUDA graph takes for each of many small kernels, 0 where it was not measured.
+
+    `library_us` is the time that PyTorch's library takes for `timed` products and convolutions,
+    which have `timed_flops`: each alone, with operands of the reference's shapes in fp16 ("half")
+    or in TF32. It is empty where none was timed.
+    """
+
+    flops: int
+    depth: int
+    step_us: float = 0.0
+    timed: int = 0
+    timed_flops: int = 0
+    library_us: Mapping[Precision, float] = field(default_factory=dict)
+
+    @property
+    def chain_us(self) -> float:
+        """The time of the longest chain with a launch of a CUDA graph for each product."""
+        return self.depth * self.step_us
+
+
+@dataclass(frozen=True, slots=True)
 class WorkloadFacts:
     """One workload of the reference; `baselines_us` is empty where it is not timed.
 
@@ -80,7 +106,8 @@ class ReferenceFacts:
     reason for it; `notes` are warnings.
 
     With several workloads, `outputs` and `inputs` are the first one's, `baselines_us` and
-    `roofline` are geometric means over the timed ones, and `workloads` holds each.
+    `roofline` are geometric means over the timed ones, `products` are those of the timed one that
+    has most of their operations, and `workloads` holds each.
 
     Without a GPU, `target` names the GPU that kernels are compiled for, `estimate` is the
     reference's own and `variants` maps a smaller problem to the sizes it is verified at.
@@ -95,6 +122,7 @@ class ReferenceFacts:
     outputs: tuple[OutputForm, ...] = ()
     inputs: tuple[InputForm, ...] = ()
     roofline: ReferenceRoofline | None = None
+    products: ReferenceProducts | None = None
     compiles: bool = False
     labels: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
@@ -116,6 +144,8 @@ class ReferenceFacts:
         parsed["outputs"] = _outputs(data.get("outputs", ()))
         parsed["inputs"] = _inputs(data.get("inputs", ()))
         parsed["roofline"] = _roofline(data.get("roofline"))
+        products = data.get("products")
+        parsed["products"] = ReferenceProducts(**products) if products else None
         parsed["workloads"] = tuple(map(_workload, data.get("workloads", ())))
         estimate = data.get("estimate")
         parsed["estimate"] = Estimate(**estimate) if estimate else None

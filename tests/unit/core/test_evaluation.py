@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from adaexplore.core.descriptor import Descriptor
 from adaexplore.core.evaluation import (
+    Autotuning,
     Conditions,
     Cost,
     Estimate,
@@ -22,6 +23,7 @@ from adaexplore.core.evaluation import (
     Roofline,
     TakenOver,
     Timing,
+    TriedConfiguration,
     WorkloadTiming,
     rank,
 )
@@ -72,7 +74,16 @@ kernels = st.builds(
     time_us=times,
     launch=st.none() | launches,
 )
-profiles = st.builds(Profile, st.lists(kernels).map(tuple), times, st.floats(0, 1))
+words = st.lists(st.text(), max_size=2).map(tuple)
+tried = st.lists(st.builds(TriedConfiguration, words, times), max_size=2).map(tuple)
+autotunings = st.builds(Autotuning, st.text(), st.text(), words, tried, st.integers())
+profiles = st.builds(
+    Profile,
+    st.lists(kernels).map(tuple),
+    times,
+    st.floats(0, 1),
+    st.lists(autotunings, max_size=2).map(tuple),
+)
 rooflines = st.builds(Roofline, times, bounds, times, times, times)
 shares = st.lists(st.floats(0, 1)).map(tuple)
 descriptors = st.builds(
@@ -238,6 +249,13 @@ def test_what_an_older_release_wrote_is_read(evaluation):
         assert timing.noise_ci == timing.speedup_ci
         assert (old.timing, old.labels, old.profile) == (timing, (), None)
         assert old.uses == ()
+
+
+@given(evaluation=measured, profile=profiles)
+def test_a_profile_of_an_older_release_has_no_autotunings(evaluation, profile):
+    data = evaluation_to_json(replace(evaluation, profile=profile))
+    del data["profile"]["autotunings"]
+    assert evaluation_from_json(data).profile == replace(profile, autotunings=())
 
 
 @given(evaluation=passed | failed)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from adaexplore.core.evaluation import (
     UNSEEN_US,
+    Autotuning,
     Estimate,
     Evaluation,
     Failed,
@@ -109,6 +110,11 @@ def baseline_name(key: str) -> str:
 
 def render(evaluation: Evaluation) -> str:
     """Return the whole evaluation as a few lines of plain text, the verdict first."""
+    return "\n".join([without_autotunings(evaluation), *autotunings(evaluation)])
+
+
+def without_autotunings(evaluation: Evaluation) -> str:
+    """Return the evaluation as `render` does, without `autotunings`."""
     lines = [verdict(evaluation)]
     if isinstance(evaluation, Failed):
         match evaluation.feedback:
@@ -119,6 +125,27 @@ def render(evaluation: Evaluation) -> str:
     else:
         lines += _passed(evaluation)
     return "\n".join(lines)
+
+
+def autotunings(evaluation: Evaluation) -> list[str]:
+    """Return a line for each search of a candidate's autotuners, the fastest first in each."""
+    profile = evaluation.profile if isinstance(evaluation, Passed) else None
+    return [_autotuning(each) for each in profile.autotunings] if profile else []
+
+
+def _autotuning(search: Autotuning) -> str:
+    given = f" for {search.arguments}" if search.arguments else ""
+    tried = ", ".join(
+        f"({', '.join(each.values)}) {duration_us(each.time_us)}" for each in search.configurations
+    )
+    slower = search.tried - search.refused - len(search.configurations)
+    others = [f"{slower} slower"] if slower else []
+    others += [f"{search.refused} could not run"] if search.refused else []
+    more = f"; of {search.tried}, {' and '.join(others)}" if others else ""
+    return (
+        f"the autotuner of {search.kernel} tried{given} ({', '.join(search.parameters)}): "
+        f"{tried}{more}"
+    )
 
 
 def estimate(guess: Estimate) -> str:

@@ -8,7 +8,7 @@ import pickle
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -303,7 +303,8 @@ class CandidateSession:
             return self._call_known(request.input_sets, i)
 
         with torch.no_grad():
-            return profile_calls(call, _PROFILED_CALLS, request.device)
+            found = profile_calls(call, _PROFILED_CALLS, request.device)
+        return replace(found, tuned=tuple(self._launches.tuned))
 
     def _run_occupied(self, request: RunOccupied) -> Occupied:
         from adaexplore.evaluate.kernels.occupied import ends_beside  # only here: it needs Triton

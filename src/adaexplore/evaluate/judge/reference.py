@@ -187,6 +187,7 @@ class Reference:
         """Return the facts about the reference, its baselines timed."""
         names = set.intersection(*(set(w.baselines_us) for w in self.timed))
         rooflines = [w.roofline.facts() for w in self.timed if w.roofline]
+        products = [w.products for w in self.timed if w.products]
         return replace(
             self.untimed_facts(),
             baselines_us={
@@ -197,6 +198,7 @@ class Reference:
             roofline=combined_roofline_facts(rooflines)
             if len(rooflines) == len(self.timed)
             else None,
+            products=max(products, key=lambda each: each.flops, default=None),
             compiles="compile" in names,
         )
 

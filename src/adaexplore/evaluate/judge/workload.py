@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 import torch
 
 from adaexplore.core.errors import BadProblemError
-from adaexplore.core.facts import InputForm, OutputForm, WorkloadFacts
+from adaexplore.core.facts import InputForm, OutputForm, ReferenceProducts, WorkloadFacts
 from adaexplore.core.problem import Precision, Problem, Tolerance, Workload
 from adaexplore.evaluate.timing.baselines import Baselines, why_not_built
 from adaexplore.evaluate.timing.clock import clock_for
 from adaexplore.evaluate.timing.fresh import FreshInputs
+from adaexplore.evaluate.timing.products import measure_products, trace
 from adaexplore.evaluate.timing.roofline import RooflineModel, measure_peaks, work_of
 from adaexplore.evaluate.truth.compare import deviation, exact, near, share_within, unlikeness
 from adaexplore.evaluate.truth.forms import input_forms, output_forms
@@ -34,7 +35,7 @@ _RANDOM = 1e-2  # two runs of one reference that differ more than this draw rand
 
 
 class JudgedWorkload:
-    """The inputs, truths, fresh inputs, baselines and roofline of one workload.
+    """The inputs, truths, fresh inputs, baselines, roofline and products of one workload.
 
     Its input sets are numbered from `first_set` on in a candidate's process, and its slots from
     `first_slot` on. `baselines_us` are the times of a first look, those of baselines that are not
@@ -81,6 +82,7 @@ class JudgedWorkload:
         self.fresh: FreshInputs
         self.baselines_us: dict[str, float] = {}
         self.roofline: RooflineModel | None = None
+        self.products: ReferenceProducts | None = None
 
     @property
     def name(self) -> str:
@@ -140,8 +142,12 @@ class JudgedWorkload:
         self.baselines_us |= self.baselines.time(self.fresh, self.baselines.built)
 
     def measure_roofline(self) -> None:
-        """Measure the roofline; the caller holds the device."""
+        """Measure the roofline, on a GPU the products too; the caller holds the device."""
         self.roofline = self._roofline()
+        if self.problem.device != "cpu":
+            with self.runs.scope("fp32"):
+                traced = trace(self._instance, self.from_problem.inputs)
+            self.products = measure_products(traced, self.problem.device) if traced else None
 
     def baselines_slowed(self, beside_us: Mapping[str, float]) -> bool:
         """Return whether a baseline took much longer than at first, and no longer does."""

@@ -2,7 +2,8 @@
 
 Pins `JITFunction.run`, through which every launch of a `@triton.jit` function goes (also autotuned
 launches; not the launches of a captured CUDA graph or of TorchInductor). With `warmup=True` it
-compiles and returns the kernel and launches nothing. Triton 3.6 and 3.9 agree in this.
+compiles and returns the kernel and launches nothing. Pins `Autotuner.run`, which sets
+`configs_timings` anew after each search. Triton 3.6 and 3.9 agree in this.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from adaexplore.evaluate.kernels.autotuned import latest_search
 from adaexplore.evaluate.kernels.instructions import code_of, of_kernel
-from adaexplore.evaluate.wire.kernel_messages import LaunchedKernel
+from adaexplore.evaluate.wire.kernel_messages import LaunchedKernel, TunedKernel
 
 _REGISTER_BYTES = 4
 
@@ -26,12 +28,14 @@ class Launches:
 
     `kernels` maps a kernel's name to a pair: True if the kernel is defined under the candidate's
     folder, and the bytes that one of its threads spills (None if the kernel was not loaded).
-    `compiled` holds Triton's objects of these kernels, with their code.
+    `compiled` holds Triton's objects of these kernels, with their code. `tuned` lists the searches
+    of autotuners, in order.
     """
 
     count: int = 0
     kernels: dict[str, tuple[bool, int | None]] = field(default_factory=dict)
     compiled: dict[int, Any] = field(default_factory=dict)
+    tuned: list[TunedKernel] = field(default_factory=list)
 
     def add(self, function: Any, kernel: Any, folder: Path) -> None:
         """Record a launch; cheap after the kernel's first one, because autotuners time launches."""
@@ -65,12 +69,14 @@ def watched_launches(
 
     With `suppress`, no launch reaches the device.
     """
-    seen = into or Launches()
+    seen = Launches() if into is None else into
     jit = sys.modules.get("triton.runtime.jit")
     if jit is None:  # the candidate uses no Triton
         yield seen
         return
     original = jit.JITFunction.run
+    autotuner = sys.modules["triton.runtime.autotuner"].Autotuner
+    original_search = autotuner.run
 
     def run(function: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
         kernel = original(function, *args, grid=grid, warmup=warmup or suppress, **kwargs)
@@ -78,8 +84,15 @@ def watched_launches(
             seen.add(function, kernel, folder)
         return kernel
 
-    jit.JITFunction.run = run
+    def run_autotuned(tuner: Any, *args: Any, **kwargs: Any) -> Any:
+        before = getattr(tuner, "configs_timings", None)
+        result = original_search(tuner, *args, **kwargs)
+        if getattr(tuner, "configs_timings", None) is not before:
+            seen.tuned += latest_search(tuner)
+        return result
+
+    jit.JITFunction.run, autotuner.run = run, run_autotuned
     try:
         yield seen
     finally:
-        jit.JITFunction.run = original
+        jit.JITFunction.run, autotuner.run = original, original_search

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from adaexplore.core.evaluation import KernelUse, Launch, Origin, Profile
 from adaexplore.core.problem import Language
+from adaexplore.evaluate.kernels.autotuned import read_autotunings
 from adaexplore.evaluate.kernels.profiler import OUTSIDE
 from adaexplore.evaluate.wire.kernel_messages import (
     LaunchForm,
@@ -80,7 +81,7 @@ def read_profile(reply: Profiled, source: str, language: Language) -> LabelledPr
         return None
     uses.sort(key=lambda use: use.time_us, reverse=True)
     share = sum(use.time_us for use in uses if use.origin == "custom") / total
-    profile = Profile(tuple(uses[:MAX_KERNELS]), total, share)
+    profile = Profile(tuple(uses[:MAX_KERNELS]), total, share, read_autotunings(reply.tuned))
     return LabelledProfile(profile, () if on_cpu else _labels(uses, total, share, own))
 
 

@@ -8,7 +8,8 @@ no algebra. Pins `torch.ops.mkldnn`: `_reorder_linear_weight`, `_linear_pointwis
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 
@@ -31,13 +32,30 @@ def operations_of(instance: Instance, inputs: Inputs) -> int | None:
     None where the call does not bear counting: a formula that does not know the shapes, or a module
     that does not run under a dispatch mode, is no reason to do without the problem.
     """
-    counter = FlopCounterMode(display=False, custom_mapping=_ATTENTION)
+    counter = _counter()
+    return int(counter.get_total_flops()) if runs_under(counter, instance, inputs) else None
+
+
+def runs_under(mode: AbstractContextManager[Any], instance: Instance, inputs: Inputs) -> bool:
+    """Call the reference under a dispatch mode; return False where that raises an exception."""
     try:
-        with torch.no_grad(), counter:
+        with torch.no_grad(), mode:
             instance.model(*inputs.args, **inputs.kwargs)
     except Exception:  # noqa: BLE001 - the user's code and PyTorch's formulas, under a mode
-        return None
-    return int(counter.get_total_flops())
+        return False
+    return True
+
+
+def flop_formulas() -> Mapping[Any, Callable[..., int]]:
+    """Return the formulas of matrix products, convolutions and attention, by operator.
+
+    They take an operator's arguments, and its result as `out_val`.
+    """
+    return _counter().flop_registry
+
+
+def _counter() -> FlopCounterMode:
+    return FlopCounterMode(display=False, custom_mapping=_ATTENTION)
 
 
 def _attention(

@@ -207,12 +207,12 @@ def measure_peaks(device: str, clock: Clock, work_bytes: int, precision: Precisi
     source, target = (torch.ones(size, dtype=torch.uint8, device=device) for _ in range(2))
     tiny = torch.zeros(1, device=device)
     numbers = source.view(torch.float32)
-    copied_per_s = 2 * size / _seconds(clock, lambda: target.copy_(source))
-    read_per_s = size / _seconds(clock, numbers.sum)
+    copied_per_s = 2 * size / shortest_s(clock, lambda: target.copy_(source))
+    read_per_s = size / shortest_s(clock, numbers.sum)
     return Peaks(
         bytes_per_s=max(copied_per_s, read_per_s),
         flops_per_s=_cpu_rates(clock, precision) if on_cpu else _cuda_rates(device, clock),
-        overhead_us=1e6 * _seconds(clock, lambda: tiny.add_(1.0)),
+        overhead_us=1e6 * shortest_s(clock, lambda: tiny.add_(1.0)),
     )
 
 
@@ -243,12 +243,12 @@ def _matmul_rate(
     if device == "cpu" and (packed := packed_product(a, b)):
         calls.append(packed)
     with baseline_scope(precision, device, autocast=False):
-        seconds = min(_seconds(clock, call) for call in calls)
+        seconds = min(shortest_s(clock, call) for call in calls)
     return 2 * rows * columns * inner / seconds
 
 
-def _seconds(clock: Clock, call: Callable[[], object]) -> float:
-    """The shortest of some calls."""
+def shortest_s(clock: Clock, call: Callable[[], object]) -> float:
+    """Return the seconds of the shortest of some calls."""
     clock.warm(lambda _: call())
     return min(clock.block(lambda _: call(), _REPEATS, lambda _, __: None)) / 1e6
 

@@ -61,12 +61,31 @@ class ProfiledTriton:
 
 
 @dataclass(frozen=True)
+class TunedConfiguration:
+    """A configuration that an autotuner timed: its parameters by name, and microseconds."""
+
+    parameters: dict[str, str]
+    time_us: float
+
+
+@dataclass(frozen=True)
+class TunedKernel:
+    """An autotuner's search: the configurations that ran, of all that it tried."""
+
+    name: str
+    arguments: str
+    configurations: tuple[TunedConfiguration, ...]
+    tried: int
+
+
+@dataclass(frozen=True)
 class Profiled:
-    """The profile of `calls` calls."""
+    """The profile of `calls` calls, and the searches of autotuners in all calls so far."""
 
     calls: int
     kernels: tuple[ProfiledKernel, ...]
     triton: tuple[ProfiledTriton, ...]
+    tuned: tuple[TunedKernel, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from adaexplore.core.config import Feedback
 from adaexplore.core.evaluation import Estimate, Evaluation, Passed, rank
 from adaexplore.core.node import Node
 from adaexplore.core.protocols.proposer import Context
-from adaexplore.core.text.feedback import render, verdict
+from adaexplore.core.text.feedback import render, verdict, without_autotunings
 
 _CONTEXT_LINES = 2
 _MAX_TRIED = 8  # lines of a prompt
@@ -23,8 +23,9 @@ class KernelView:
     """A kernel and its evaluation, as templates read them.
 
     `parent` is the step that it was made from, 0 for none. `note` is the proposer's line. `verdict`
-    is one line, `result` the evaluator's whole text. `source` is the module; it is empty where the
-    next kernel's `changes` replace it. `changes` is the unified diff from the kernel before.
+    is one line, `result` the evaluator's text, which has the configurations that autotuners tried
+    for the kernel to change alone. `source` is the module; it is empty where the next kernel's
+    `changes` replace it. `changes` is the unified diff from the kernel before.
     """
 
     step: int
@@ -38,8 +39,11 @@ class KernelView:
     changes: str = ""
 
 
-def kernel_view(node: Node, feedback: Feedback = "full") -> KernelView:
-    """Return a kernel with its whole source, and as much of its evaluation as `feedback` allows."""
+def kernel_view(node: Node, feedback: Feedback = "full", *, to_change: bool = False) -> KernelView:
+    """Return a kernel with its whole source, and as much of its evaluation as `feedback` allows.
+
+    One `to_change` has the configurations that its autotuners tried.
+    """
     view = KernelView(
         step=node.id,
         parent=node.parent_id,
@@ -47,7 +51,7 @@ def kernel_view(node: Node, feedback: Feedback = "full") -> KernelView:
         note=node.proposal.note,
         passed=node.evaluation.status == "passed",
         verdict=verdict(node.evaluation),
-        result=_result(node.evaluation),
+        result=_result(node.evaluation, to_change),
         source=node.candidate.source,
     )
     if feedback == "full":
@@ -103,13 +107,18 @@ def judged_before(context: Context) -> list[Node]:
     return [node for node in context.history if node.evaluation.status != "infra_error"]
 
 
+def window_views(window: Sequence[Node], feedback: Feedback = "full") -> list[KernelView]:
+    """Return kernels that were made one from another, oldest first; the last is to change."""
+    return [kernel_view(node, feedback, to_change=node is window[-1]) for node in window]
+
+
 def path_views(window: Sequence[Node], feedback: Feedback = "full") -> list[KernelView]:
     """Return kernels that were made one from another, oldest first, without repetition.
 
     The last has its whole source. An earlier kernel is replaced by the changes that its successor
     made, unless these are longer than half of its source.
     """
-    kernels = [kernel_view(node, feedback) for node in window]
+    kernels = window_views(window, feedback)
     for i in range(len(kernels) - 1, 0, -1):
         older, newer = kernels[i - 1], kernels[i]
         changes = _changes(window[i - 1].candidate.source, window[i].candidate.source)
@@ -119,9 +128,9 @@ def path_views(window: Sequence[Node], feedback: Feedback = "full") -> list[Kern
     return kernels
 
 
-def _result(evaluation: Evaluation) -> str:
+def _result(evaluation: Evaluation, to_change: bool) -> str:
     """Return the result, for an estimate with the compiler's report, which the estimate ignores."""
-    text = render(evaluation)
+    text = render(evaluation) if to_change else without_autotunings(evaluation)
     if isinstance(evaluation, Passed) and isinstance(evaluation.timing, Estimate):
         return f"{text}\n{evaluation.detail}".rstrip()
     return text

@@ -20,7 +20,7 @@ from adaexplore.core.problem import LANGUAGES, Language, Problem
 from adaexplore.languages import DIALECTS, notes_of
 from adaexplore.llm.templating import Templates, read_templates
 from adaexplore.propose.model.hardware import hardware_of
-from adaexplore.propose.model.kernels import KernelView, kernel_view, path_views
+from adaexplore.propose.model.kernels import KernelView, kernel_view, path_views, window_views
 from adaexplore.propose.model.kinds import kind_of
 from adaexplore.propose.model.patches import FORMAT
 from adaexplore.propose.model.plans import PlanItem
@@ -176,7 +176,7 @@ class Prompts:
         """
         known = ("earlier", "current", "contrast", "tried", "summary")
         parts = (*_COMMON, "language", *known, "task:task_reviser")
-        more = {"window": _views(briefing, window)}
+        more = {"window": window_views(window, briefing.feedback)}
         return self._prompt("small.reviser", briefing, parts, more)
 
     def tuner(
@@ -315,6 +315,7 @@ def _variables(briefing: Briefing) -> dict[str, Any]:
         "environment": environment,
         "versions": _versions(environment),
         "roofline": facts.roofline,
+        "products": facts.products,
         "baselines_us": facts.baselines_us,
         "estimate": facts.estimate,
         "errors": facts.errors,

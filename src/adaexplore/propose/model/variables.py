@@ -34,6 +34,7 @@ SHARED: Mapping[str, str] = {
     "environment": "the run's record of the machine: versions, drivers, processors",
     "versions": "versions of torch and Triton as pairs of numbers, such as (3, 6); () if unknown",
     "roofline": "measured rates of the device and the problem's roofline; None if not measured",
+    "products": "on a GPU: `library_us`, `timed`, `depth`, `chain_us`, ...; None if not measured",
     "baselines_us": "times of the baselines (`eager` and others) in microseconds; or empty",
     "estimate": "estimate of the reference without a device: `time_us`, `bound_by`; else None",
     "errors": "PyTorch's own relative error by precision class",

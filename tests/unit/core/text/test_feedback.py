@@ -3,6 +3,7 @@ from dataclasses import replace
 import pytest
 
 from adaexplore.core.evaluation import (
+    Autotuning,
     Conditions,
     Estimate,
     Failed,
@@ -15,8 +16,9 @@ from adaexplore.core.evaluation import (
     Profile,
     Roofline,
     Timing,
+    TriedConfiguration,
 )
-from adaexplore.core.text.feedback import render, verdict
+from adaexplore.core.text.feedback import render, verdict, without_autotunings
 from adaexplore.core.uses import Use
 
 TIMING = Timing(
@@ -124,6 +126,19 @@ class TestRender:
     def test_a_long_list_ends_with_the_number_of_omitted_kernels(self):
         many = Profile(tuple(replace(KERNEL, name=f"k{i}") for i in range(20)), 4800.0, 1.0)
         assert render(replace(PASSED, profile=many)).splitlines()[-1] == "and 8 more"
+
+    def test_what_an_autotuner_tried_is_one_line(self):
+        fast, slow = (TriedConfiguration((f"{n}", "4"), 1.5 * n) for n in (64, 128))
+        search = Autotuning("matmul", "M=256", ("BLOCK", "num_warps"), (fast, slow), 6, 1)
+        plain = replace(search, arguments="", tried=2, refused=0)
+        profile = replace(PASSED.profile, autotunings=(search, plain))
+        text = render(replace(PASSED, profile=profile))
+        assert text.splitlines()[-2:] == [
+            "the autotuner of matmul tried for M=256 (BLOCK, num_warps): "
+            "(64, 4) 96.0 µs, (128, 4) 192 µs; of 6, 3 slower and 1 could not run",
+            "the autotuner of matmul tried (BLOCK, num_warps): (64, 4) 96.0 µs, (128, 4) 192 µs",
+        ]
+        assert without_autotunings(replace(PASSED, profile=profile)) == render(PASSED)
 
     def test_a_fault_is_shown_with_its_line(self):
         fault = Fault("CompilationError", "power of 2", 12, "i = tl.arange(0, 100)", "k2")

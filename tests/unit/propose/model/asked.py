@@ -48,6 +48,14 @@ FACTS: dict[str, Any] = {
         "flops_per_s": {"fp32": 5.1e13, "tf32": 3.8e14},
         "overhead_us": 2.1,
     },
+    "products": {
+        "flops": 2_000_000_000,
+        "depth": 2,
+        "step_us": 1.5,
+        "timed": 2,
+        "timed_flops": 1_980_000_000,
+        "library_us": {"half": 40.0, "tf32": 75.0},
+    },
     "labels": {},
 }
 TIMING = Timing(312.0, (310.0, 314.0), FACTS["baselines_us"], 1.83, (1.8, 1.86), 1.85, 90)

@@ -6,7 +6,7 @@ import pytest
 from asked import ESTIMATED, FAILED, PASSED, briefing, node, text
 
 from adaexplore.core.config import Config
-from adaexplore.core.evaluation import Failed, Profile
+from adaexplore.core.evaluation import Autotuning, Failed, Profile, TriedConfiguration
 from adaexplore.core.protocols.client import Reply
 from adaexplore.core.protocols.proposer import Context
 from adaexplore.propose.model.prompts import Prompts
@@ -16,7 +16,8 @@ from adaexplore.propose.model.published import PublishedPrompts
 VERDICT = Config(feedback="verdict", p_strategy=0.0, p_contrast=1.0, tried=True)
 KINDS = {"full": Prompts(), "published": PublishedPrompts()}
 SLOWER = replace(PASSED, timing=replace(PASSED.measured, time_us=431.0, speedup=1.1))
-PROFILED = replace(PASSED, profile=Profile((), 300.0, 0.5), labels=("library:cublas",))
+SEARCH = Autotuning("k", "", ("BLOCK",), (TriedConfiguration(("64",), 9.0),), 2)
+PROFILED = replace(PASSED, profile=Profile((), 300.0, 0.5, (SEARCH,)), labels=("library:cublas",))
 OTHER = Failed("wrong_output", "output is off by 0.5", "another log")
 
 

@@ -9,6 +9,7 @@ from asked import (
     FACTS,
     FAILED,
     H200,
+    PASSED,
     REFERENCE,
     briefing,
     module,
@@ -17,7 +18,14 @@ from asked import (
 )
 
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.evaluation import Estimate, Failed, Mismatch
+from adaexplore.core.evaluation import (
+    Autotuning,
+    Estimate,
+    Failed,
+    Mismatch,
+    Profile,
+    TriedConfiguration,
+)
 from adaexplore.core.problem import LANGUAGES, Checks, Workload
 from adaexplore.core.text.feedback import render, verdict
 from adaexplore.core.text.units import estimated_tokens
@@ -52,6 +60,11 @@ def planned(asked):
 def revised(asked, *window):
     """The turn before a tuner's patches."""
     return Turn(PROMPTS.reviser(asked, window), "1. Larger tiles.")
+
+
+def item(asked, window):
+    """The request to carry out the next item of a plan."""
+    return PROMPTS.item(asked, window, ITEMS)
 
 
 FORMS = {
@@ -110,7 +123,13 @@ class TestEveryPrompt:
     @pytest.mark.parametrize("language", LANGUAGES)
     @pytest.mark.parametrize("precision", ["fp32", "tf32", "half"])
     def test_renders_without_facts(self, form, language, precision):
-        unknown = {"roofline": None, "errors": {}, "baselines_us": {}, "outputs": []}
+        unknown = {
+            "roofline": None,
+            "products": None,
+            "errors": {},
+            "baselines_us": {},
+            "outputs": [],
+        }
         for environment in ({"device": "cuda:0"}, {"device": "cpu"}):
             asked = form(
                 briefing(
@@ -264,6 +283,35 @@ class TestHardware:
         assert (
             "eager 577 µs (5.77× the roofline), torch.compile 571 µs (5.71× the roofline)" in told
         )
+
+    def test_states_the_librarys_time_for_the_products(self):
+        line = "PyTorch's library alone takes 40.0 µs in fp16, 75.0 µs in TF32 for "
+        told = text(PROMPTS.large(briefing(), []))
+        assert (
+            f"{line}2 products and convolutions, each by itself, with 99 % of these FLOP.\n" in told
+        )
+        single = {**FACTS["products"], "timed": 1, "library_us": {"half": 40.0}}
+        told = text(PROMPTS.large(briefing(facts={"products": single}), []))
+        assert "takes 40.0 µs in fp16 for the product or convolution with 99 %" in told
+        untimed = {**FACTS["products"], "timed": 0, "library_us": {}}
+        for products in (None, untimed):
+            told = text(PROMPTS.large(briefing(facts={"products": products}), []))
+            assert "library alone" not in told
+
+    @pytest.mark.parametrize(
+        ("changes", "there"),
+        [
+            ({"depth": 512}, True),
+            ({"depth": 512, "step_us": 0.0}, False),  # not measured
+            ({"depth": 60}, False),  # the roofline of 100 µs is higher
+            ({"depth": 7, "step_us": 50.0}, False),  # a short chain
+        ],
+    )
+    def test_states_how_many_products_follow_each_other_where_that_bounds(self, changes, there):
+        facts = {"products": FACTS["products"] | changes}
+        told = text(PROMPTS.large(briefing(facts=facts), []))
+        assert ("of its products follow each other" in told) == there
+        assert ("for each, 1.50 µs, about 768 µs." in told) == there
 
     def test_gpu_without_data_sheet_has_measured_figures(self):
         other = {**H200, "gpu": "NVIDIA Something", "compute_capability": "11.3"}
@@ -468,6 +516,20 @@ class TestTuner:
         assert told.count(module(3).rstrip()) == 1
         assert "-    x = x * 1  # made in step 1\n+    x = x * 2  # made in step 2" in told
         assert told.index("made in step 1") < told.index(module(3).rstrip())
+
+    @pytest.mark.parametrize("form", [PROMPTS.tuner, PROMPTS.reviser, item])
+    def test_shows_what_the_current_kernels_autotuner_tried_and_no_other(self, form):
+        tried = (TriedConfiguration(("64",), 96.0), TriedConfiguration(("128",), 99.0))
+        search = Autotuning("matmul", "", ("BLOCK",), tried, 2)
+        tuned = replace(PASSED, profile=Profile((), 300.0, 0.5, (search,)))
+        line = "the autotuner of matmul tried (BLOCK): (64) 96.0 µs, (128) 99.0 µs"
+        shown = briefing()
+        assert text(form(shown, [node(1), node(2, tuned)])).count(line) == 1
+        for prompt in (
+            form(shown, [node(1, tuned), node(2)]),
+            PROMPTS.large(shown, [node(1, tuned)]),
+        ):
+            assert line not in text(prompt)
 
     def test_after_a_reviser_it_continues_that_conversation_and_shows_no_kernel_again(self):
         before = revised(briefing(), node(1), node(3))
