@@ -19,6 +19,7 @@ from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.facts import ReferenceFacts, ReferenceRoofline
 from adaexplore.core.problem import Precision, Problem
+from adaexplore.evaluate.kernels.count import without_values
 from adaexplore.evaluate.offline.full_size import full_size
 from adaexplore.evaluate.timing.roofline import Peaks, RooflineModel, Work
 from adaexplore.problems import load_problem
@@ -26,6 +27,7 @@ from adaexplore.run.ask_files import write_prompts
 from adaexplore.run.campaign.file import campaign_order
 from adaexplore.run.proposers import make_plan, with_memory
 from adaexplore.run.records import settled
+from adaexplore.sandbox.user.user_code import Instance
 from adaexplore.store import RunRecord, make_run, open_run, read_run
 
 BYTES_OF_WEIGHT: dict[Precision, int] = {"fp32": 4, "tf32": 2, "half": 2}
@@ -79,7 +81,8 @@ def facts_ahead(problem: Problem, measured: ReferenceRoofline | None) -> Referen
 
     Nothing is known of a reference that cannot run on tensors without data.
     """
-    full = full_size(replace(problem, device="cpu"))
+    problem = replace(problem, device="cpu")
+    full = full_size(problem)
     if full.why or measured is None:
         return ReferenceFacts(precision=problem.checks.precision)
     first = full.timed[0]
@@ -89,10 +92,18 @@ def facts_ahead(problem: Problem, measured: ReferenceRoofline | None) -> Referen
     return ReferenceFacts(
         precision=problem.checks.precision,
         parameters=full.parameters,
+        layers=_layers(problem),
         outputs=first.outputs,
         inputs=first.forms,
         roofline=model.facts(),
     )
+
+
+def _layers(problem: Problem) -> int:
+    """Return the number of the model's modules without modules inside."""
+    with without_values():
+        model = Instance.judged(problem, Path.cwd(), device="meta").model
+    return sum(next(module.children(), None) is None for module in model.modules())
 
 
 def _problem(path: Path, config: Config, like: RunRecord) -> Problem:
