@@ -1,6 +1,7 @@
 import torch
 from torch import nn
 
+
 class Model(nn.Module):
     def __init__(self):
         super().__init__()
@@ -8,6 +9,7 @@ class Model(nn.Module):
 
     def forward(self, x):
         return self.linear(x)
+
 
 def get_inputs():
     return [torch.randn(1024, 2048)]

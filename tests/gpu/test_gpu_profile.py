@@ -144,6 +144,7 @@ class TestProfile:
         assert use.launch.block == (128, 1, 1)
         assert use.launch.registers > 0
         assert use.launch.spills_bytes == 0
+        assert use.given_bytes == 4 * 2 * 4096 * 512
         assert 0 < use.launch.occupancy <= 1
 
     def test_what_an_autotuner_tried_has_its_times(self, judge):

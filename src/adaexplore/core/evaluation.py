@@ -186,7 +186,8 @@ class KernelUse:
     """One kernel's share (on the CPU: one operator's) of a call of the candidate.
 
     `launches` and `time_us` are per call, the latter over all its launches. `origin` "custom" is
-    the candidate's own source. `launch` is None for what is no GPU kernel.
+    the candidate's own source. `launch` is None for what is no GPU kernel. `given_bytes` are those
+    of the tensors that a call's launches get, each counted once a launch; None if not all are seen.
     """
 
     name: str
@@ -194,6 +195,7 @@ class KernelUse:
     launches: float
     time_us: float
     launch: Launch | None = None
+    given_bytes: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

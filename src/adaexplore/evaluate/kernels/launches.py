@@ -9,11 +9,13 @@ compiles and returns the kernel and launches nothing. Pins `Autotuner.run`, whic
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import torch
 
 from adaexplore.evaluate.kernels.autotuned import latest_search
 from adaexplore.evaluate.kernels.instructions import code_of, of_kernel
@@ -22,24 +24,34 @@ from adaexplore.evaluate.wire.kernel_messages import LaunchedKernel, TunedKernel
 _REGISTER_BYTES = 4
 
 
+def _bytes(argument: Any) -> int:
+    """Return the bytes of a tensor's elements, or of a descriptor's tensor; 0 of anything else."""
+    tensor = getattr(argument, "base", argument)
+    return tensor.numel() * tensor.element_size() if isinstance(tensor, torch.Tensor) else 0
+
+
 @dataclass
 class Launches:
     """The launches so far: their number, and their kernels by name.
 
     `kernels` maps a kernel's name to a pair: True if the kernel is defined under the candidate's
     folder, and the bytes that one of its threads spills (None if the kernel was not loaded).
-    `compiled` holds Triton's objects of these kernels, with their code. `tuned` lists the searches
-    of autotuners, in order.
+    `given` maps it to its launches and to the bytes of the tensors that these were given.
+    `compiled` holds Triton's objects of these kernels, with their code.
+    `tuned` lists the searches of autotuners, in order.
     """
 
     count: int = 0
     kernels: dict[str, tuple[bool, int | None]] = field(default_factory=dict)
+    given: dict[str, tuple[int, int]] = field(default_factory=dict)
     compiled: dict[int, Any] = field(default_factory=dict)
     tuned: list[TunedKernel] = field(default_factory=list)
 
-    def add(self, function: Any, kernel: Any, folder: Path) -> None:
+    def add(self, function: Any, kernel: Any, folder: Path, arguments: Iterable[Any]) -> None:
         """Record a launch; cheap after the kernel's first one, because autotuners time launches."""
         self.count += 1
+        launches, size = self.given.get(kernel.metadata.name, (0, 0))
+        self.given[kernel.metadata.name] = launches + 1, size + sum(map(_bytes, arguments))
         if id(kernel) in self.compiled:
             return
         self.compiled[id(kernel)] = kernel
@@ -81,7 +93,7 @@ def watched_launches(
     def run(function: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
         kernel = original(function, *args, grid=grid, warmup=warmup or suppress, **kwargs)
         if not warmup and hasattr(kernel, "metadata"):  # else a stand-in for interpretation
-            seen.add(function, kernel, folder)
+            seen.add(function, kernel, folder, (*args, *kwargs.values()))
         return kernel
 
     def run_autotuned(tuner: Any, *args: Any, **kwargs: Any) -> Any:

@@ -136,13 +136,15 @@ def _use(
     own: set[str],
 ) -> KernelUse:
     name = kernel.name
-    spills = triton[name].spills_bytes if name in triton else None
+    known = triton.get(name, ProfiledTriton(name, own=False, spills_bytes=None))
+    all_seen = known.launches == kernel.launches  # Triton does not see those of a CUDA graph
     return KernelUse(
         name=name[:_NAME_CHARS],
         origin=origin_of(name, own, patterns),
         launches=kernel.launches / calls,
         time_us=kernel.time_us / calls,
-        launch=_launch(kernel.launch, spills),
+        launch=_launch(kernel.launch, known.spills_bytes),
+        given_bytes=known.given_bytes / calls if all_seen else None,
     )
 
 

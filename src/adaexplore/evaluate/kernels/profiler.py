@@ -108,4 +108,7 @@ def _operators(call: Callable[[int], object], count: int) -> list[ProfiledKernel
 
 
 def _described(launches: Launches) -> tuple[ProfiledTriton, ...]:
-    return tuple(ProfiledTriton(name, *facts) for name, facts in launches.kernels.items())
+    return tuple(
+        ProfiledTriton(name, *facts, *launches.given.get(name, (0, 0)))
+        for name, facts in launches.kernels.items()
+    )

@@ -53,11 +53,16 @@ class ProfiledKernel:
 
 @dataclass(frozen=True)
 class ProfiledTriton:
-    """A launched Triton kernel: whether it is the candidate's own, and the bytes it spills."""
+    """A launched Triton kernel: whether it is the candidate's own, and the bytes it spills.
+
+    `launches` are those that Triton made, and `given_bytes` those of all tensors that they got.
+    """
 
     name: str
     own: bool
     spills_bytes: int | None
+    launches: int = 0
+    given_bytes: int = 0
 
 
 @dataclass(frozen=True)

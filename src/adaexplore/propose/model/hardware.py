@@ -30,12 +30,13 @@ class DataSheet:
 class KernelLimits:
     """Limits of a compute capability: shared memory per block in bytes; threads per SM; fp32.
 
-    `fp32` is the number of multiply-adds per SM and cycle.
+    `fp32` is the number of multiply-adds per SM and cycle, `blocks` the number of blocks per SM.
     """
 
     shared_bytes: int
     threads: int
     fp32: int = 128
+    blocks: int = 32
 
 
 SHEETS: Mapping[str, DataSheet] = {
@@ -53,11 +54,11 @@ SHEETS: Mapping[str, DataSheet] = {
 
 LIMITS: Mapping[str, KernelLimits] = {
     "8.0": KernelLimits(163 << 10, 2048, 64),
-    "8.6": KernelLimits(99 << 10, 1536),
-    "8.9": KernelLimits(99 << 10, 1536),
+    "8.6": KernelLimits(99 << 10, 1536, blocks=16),
+    "8.9": KernelLimits(99 << 10, 1536, blocks=24),
     "9.0": KernelLimits(227 << 10, 2048),
     "10.0": KernelLimits(227 << 10, 2048),
-    "12.0": KernelLimits(99 << 10, 1536),
+    "12.0": KernelLimits(99 << 10, 1536, blocks=24),
 }
 """Limits by compute capability. Source: the tables in the CUDA programming guide."""
 

@@ -25,6 +25,7 @@ from adaexplore.propose.model.kinds import kind_of
 from adaexplore.propose.model.patches import FORMAT
 from adaexplore.propose.model.plans import PlanItem
 from adaexplore.propose.model.sections import Section, SectionedPrompt, assembled
+from adaexplore.propose.model.slowest import slowest_kernel
 from adaexplore.propose.model.strategies import CATALOGUE, Strategy, strategies_for
 from adaexplore.propose.model.variables import (
     ALONE,
@@ -157,6 +158,7 @@ class Prompts:
         views = [_item_view(briefing, each) for each in items]
         more = {
             "window": path_views(window, briefing.feedback),
+            "slowest": _slowest(briefing, window[-1]),
             "left_out": left_out,
             "items": views,
             "item": views[item.number - 1],
@@ -176,7 +178,10 @@ class Prompts:
         """
         known = ("earlier", "current", "contrast", "tried", "summary")
         parts = (*_COMMON, "language", *known, "task:task_reviser")
-        more = {"window": window_views(window, briefing.feedback)}
+        more = {
+            "window": window_views(window, briefing.feedback),
+            "slowest": _slowest(briefing, window[-1]),
+        }
         return self._prompt("small.reviser", briefing, parts, more)
 
     def tuner(
@@ -193,7 +198,8 @@ class Prompts:
         """
         views = path_views(window, briefing.feedback)
         guidance = before.reply if before else ""
-        more = {"window": views, "guidance": guidance, "left_out": left_out}
+        slowest = _slowest(briefing, window[-1])
+        more = {"window": views, "slowest": slowest, "guidance": guidance, "left_out": left_out}
         if before and not left_out:
             return self._next("small.tuner", before, briefing, ("rules", "task:task_tuner"), more)
         known = ("guidance",) if guidance else ("tried", "summary")  # the reviser has seen them
@@ -335,6 +341,15 @@ def _variables(briefing: Briefing) -> dict[str, Any]:
 
 def _views(briefing: Briefing, nodes: Iterable[Node]) -> list[KernelView]:
     return [kernel_view(node, briefing.feedback) for node in nodes]
+
+
+def _slowest(briefing: Briefing, node: Node) -> str:
+    """Return what small steps are told of the slowest kernel, where they are told of results."""
+    if briefing.feedback != "full":
+        return ""
+    problem, roofline = briefing.problem, briefing.facts.roofline
+    hardware = hardware_of(problem, briefing.environment)
+    return slowest_kernel(node.evaluation, roofline, hardware, problem.precision)
 
 
 def _item_view(briefing: Briefing, item: PlanItem) -> dict[str, Any]:

@@ -57,6 +57,7 @@ _VERSIONS = {"versions": SHARED["versions"]}
 _POOL = {"pool": "kernels to beat; with some policies also failed ones"}
 _LEFT_OUT = {"left_out": "number of older kernels omitted to fit the model's context"}
 _WINDOW = {"window": "kernels, each made from the one before, oldest first; the last is to change"}
+_SLOWEST = {"slowest": "two lines on the kernel that takes most time and its limit; or empty"}
 _GUIDANCE = {"guidance": "the reviser's changes; empty if it was not asked"}
 _ITEMS = {"items": "items of a plan: `number`, `text`, `state`, `attempts`, oldest first"}
 _KERNELS = {"kernels": "kernels with their measurements; the last of a path is to change"}
@@ -92,10 +93,10 @@ TEMPLATES: Mapping[str, Mapping[str, str]] = {
     "task_strategy.j2": _POOL,
     "task_items.j2": {**_POOL, "most": "the most items that a plan may have"},
     "task_first.j2": _POOL,
-    "task_item.j2": {"item": "the item to carry out"},
+    "task_item.j2": {"item": "the item to carry out", **_SLOWEST},
     "task_contrast.j2": {},
-    "task_reviser.j2": _WINDOW,
-    "task_tuner.j2": {**_WINDOW, **_GUIDANCE},
+    "task_reviser.j2": {**_WINDOW, **_SLOWEST},
+    "task_tuner.j2": {**_WINDOW, **_GUIDANCE, **_SLOWEST},
     "task_repair.j2": {},
     "patches.j2": {},
     "module.j2": {},

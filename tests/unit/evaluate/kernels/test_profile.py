@@ -1,6 +1,7 @@
 import importlib
 import inspect
 import sys
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -77,6 +78,16 @@ class TestReading:
         assert found.profile.kernels[0].launch == Launch(
             (64, 2, 1), (128, 1, 1), 32, 16384, 0.75, 48
         )
+
+    def test_the_bytes_that_a_call_gives_a_kernel_are_known_if_every_launch_was_seen(self):
+        def bytes_of(launches):
+            seen = ProfiledTriton(
+                "scale", own=True, spills_bytes=0, launches=launches, given_bytes=96
+            )
+            two = (event("scale", 1.0), event("scale", 1.0))
+            return read(*two, triton=[seen]).profile.kernels[0].given_bytes
+
+        assert (bytes_of(2), bytes_of(1)) == (48.0, None)
 
     def test_copies_and_fills_count_but_host_events_do_not(self):
         found = read(
@@ -274,6 +285,13 @@ class TestLaunches:
         with watched_launches(tmp_path / "elsewhere") as launches:
             scale[(1,)](None)
         assert launches.kernels == {"scale": (False, 48)}
+
+    def test_the_tensors_of_all_launches_are_counted(self, jit, tmp_path):
+        scale, _ = jit
+        with watched_launches(tmp_path) as launches:
+            scale[(1,)](torch.empty(4, 2), 3, flag=torch.empty(5, dtype=torch.int8))
+            scale[(1,)](SimpleNamespace(base=torch.empty(6, dtype=torch.float16)))
+        assert launches.given == {"scale": (2, 32 + 5 + 12)}
 
     def test_a_kernel_generated_in_the_candidates_folder_is_own(self, jit, tmp_path):
         scale, _ = jit

@@ -22,6 +22,7 @@ from adaexplore.core.evaluation import (
     Autotuning,
     Estimate,
     Failed,
+    KernelUse,
     Mismatch,
     Profile,
     TriedConfiguration,
@@ -508,6 +509,25 @@ class TestReviser:
     def test_asks_for_correctness_of_a_wrong_kernel(self):
         assert "make it correct" in text(PROMPTS.reviser(briefing(), [node(1), node(2, FAILED)]))
         assert "save the most time" in text(PROMPTS.reviser(briefing(), [node(2, FAILED), node(3)]))
+
+
+class TestSlowestKernel:
+    @pytest.fixture
+    def profiled(self):
+        profile = Profile((KernelUse("matmul", "custom", 1.0, 200.0),), 200.0, 1.0)
+        return [node(1, replace(PASSED, profile=profile))]
+
+    def test_small_steps_are_told_of_it_once(self, profiled):
+        line = "Slowest kernel: `matmul`, 100 % of the kernels' time"
+        reviser = PROMPTS.reviser(briefing(), profiled)
+        tuner = PROMPTS.tuner(briefing(), profiled, Turn(reviser, "Tile it."))
+        alone = PROMPTS.tuner(briefing(), profiled)
+        item = PROMPTS.item(briefing(), profiled, [PlanItem(1, "Tile it.", "now")])
+        assert [text(each).count(line) for each in (reviser, tuner, alone, item)] == [1, 1, 1, 1]
+
+    def test_it_is_part_of_a_result_which_feedback_may_leave_out(self, profiled):
+        told = replace(briefing(), feedback="verdict")
+        assert "Slowest kernel" not in text(PROMPTS.tuner(told, profiled))
 
 
 class TestTuner:
