@@ -76,6 +76,10 @@ class RayCluster:
         """Start a node with that many devices."""
         return self._start(f"--address={self.address}", f"--num-cpus={cpus}", **environment)
 
+    def kill_head(self) -> None:
+        """End the head, and leave the nodes to themselves."""
+        self._nodes[0].stop()
+
     def close(self) -> None:
         for node in reversed(self._nodes):
             node.stop()

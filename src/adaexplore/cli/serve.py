@@ -117,7 +117,8 @@ def serve(
 
     require_packages()
     from adaexplore.serve.app import ServiceSettings
-    from adaexplore.serve.server import Listening, run_service
+    from adaexplore.serve.listening import Listening
+    from adaexplore.serve.server import run_service
     from adaexplore.serve.splits import builtin_splits, read_splits
     from adaexplore.serve.tables import store_of
     from adaexplore.serve.warm import WarmLimits
@@ -146,10 +147,10 @@ def serve(
             alone=device_of(None) != "cpu",
         ),
     )
-    secure = "s" if tls_certificate else ""
-    print(f"serving {settings.folder} at http{secure}://{host}:{port}", flush=True)
     listening = Listening(host, port, tls_certificate, tls_key, proxy)
-    run_service(settings, listening, trust_users=trust_users)
+    run_service(
+        settings, listening, trust_users=trust_users, say=lambda line: print(line, flush=True)
+    )
 
 
 @tokens.command("add")

@@ -9,6 +9,7 @@ It needs no package of the service's side.
 from __future__ import annotations
 
 import secrets
+import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 import httpx
+from pydantic import TypeAdapter, ValidationError
 
 from adaexplore.core.errors import AdaExploreError, BadInputError, InfrastructureError
 from adaexplore.core.evaluation import Evaluation
@@ -38,6 +40,7 @@ _IDLE_S = 60.0
 """Silence after which a stream of events counts as lost; the service sends a sign every 15 s."""
 _TRY_AGAIN = {502, 503, 504}
 _Answer = TypeVar("_Answer", bound=Message)
+_Read = TypeVar("_Read")
 
 
 class ServiceError(BadInputError):
@@ -51,19 +54,28 @@ class ServiceError(BadInputError):
 class Client:
     """Client of the service at `url`.
 
-    Methods raise `ServiceError` for a request that the service refuses, and `InfrastructureError`
-    where it cannot be reached for `patience_s` seconds. A request that is sent again after a lost
-    answer does not make a second job. Not thread-safe.
+    Methods raise `ServiceError` for a request that the service refuses, `BadInputError` where its
+    certificate is not trusted, and `InfrastructureError` where it cannot be reached for
+    `patience_s` seconds. SSL_CERT_FILE names the certificate of an authority of your own. A request
+    that is sent again after a lost answer does not make a second job. Not thread-safe.
     """
 
     def __init__(self, url: str, token: str, *, patience_s: float = 30.0) -> None:
         self._url = url.rstrip("/")
         self._patience_s = patience_s
+        if not url.startswith(("http://", "https://")):
+            raise BadInputError(f"--server {url}: write http://HOST:PORT or https://HOST")
+        token = token.strip()
+        if not (token.isascii() and token.isprintable()):
+            raise BadInputError(f"--server {url}: the token has characters that no token has")
         headers = {"Authorization": f"Bearer {token}"}
         try:
             self._http = httpx.Client(base_url=self._url, headers=headers, timeout=60.0)
-        except (httpx.InvalidURL, UnicodeEncodeError) as error:
+        except httpx.InvalidURL as error:
             raise BadInputError(f"--server {url}: {error}") from None
+        except OSError as error:
+            why = error.strerror or error
+            raise BadInputError(f"SSL_CERT_FILE or SSL_CERT_DIR: no certificates: {why}") from None
 
     def __enter__(self) -> Client:
         return self
@@ -112,7 +124,7 @@ class Client:
     def jobs(self) -> list[JobInfo]:
         """Return the user's latest jobs."""
         answer = self._again(lambda: self._http.get("/v1/jobs"))
-        return [JobInfo.model_validate(each) for each in answer.json()]
+        return self._understood(TypeAdapter(list[JobInfo]).validate_json, answer)
 
     def job(self, job_id: str) -> JobInfo:
         """Return a job."""
@@ -125,7 +137,7 @@ class Client:
     def cancel(self, job_id: str) -> JobInfo:
         """End a job."""
         answer = self._again(lambda: self._http.post(f"/v1/jobs/{job_id}/cancel"))
-        return JobInfo.model_validate_json(answer.content)
+        return self._understood(JobInfo.model_validate_json, answer)
 
     def file(self, job_id: str, name: str) -> bytes:
         """Return a file of a job that has ended."""
@@ -155,6 +167,7 @@ class Client:
                     if event.type == "state" and event.text in ENDED:
                         return
             except httpx.TransportError as error:
+                self._require_trust(error)
                 if time.monotonic() - since > self._patience_s + _IDLE_S:
                     raise InfrastructureError(f"{self._url}: {_lines(error)}") from error
             time.sleep(_PAUSES_S[0])
@@ -177,7 +190,7 @@ class Client:
         with self._http.stream("GET", path, headers=headers, timeout=limits) as answer:
             if answer.status_code in _TRY_AGAIN:
                 raise httpx.ConnectError(f"status {answer.status_code}")
-            if answer.is_error:
+            if not answer.is_success:
                 answer.read()
                 raise _refusal(answer)
             for line in answer.iter_lines():
@@ -188,11 +201,20 @@ class Client:
         headers = {"Idempotency-Key": secrets.token_hex(16)}
         body = order.model_dump(mode="json")
         answer = self._again(lambda: self._http.post(path, json=body, headers=headers))
-        return JobInfo.model_validate_json(answer.content)
+        return self._understood(JobInfo.model_validate_json, answer)
 
     def _get(self, kind: type[_Answer], path: str) -> _Answer:
         answer = self._again(lambda: self._http.get(path))
-        return kind.model_validate_json(answer.content)
+        return self._understood(kind.model_validate_json, answer)
+
+    def _understood(self, read: Callable[[bytes], _Read], answer: httpx.Response) -> _Read:
+        try:
+            return read(answer.content)
+        except ValidationError:
+            raise InfrastructureError(
+                f"{self._url} does not answer as `adaexplore serve` of this release does; check "
+                "the address"
+            ) from None
 
     def _again(self, ask: Callable[[], httpx.Response]) -> httpx.Response:
         """Ask until the service answers; raise for an answer that is a refusal."""
@@ -201,6 +223,7 @@ class Client:
             try:
                 answer = ask()
             except httpx.TransportError as error:
+                self._require_trust(error)
                 problem: str = _lines(error)
             else:
                 if answer.status_code not in _TRY_AGAIN:
@@ -209,9 +232,20 @@ class Client:
             if time.monotonic() > deadline:
                 raise InfrastructureError(f"{self._url} cannot be reached: {problem}")
             time.sleep(_PAUSES_S[min(number, len(_PAUSES_S) - 1)])
-        if answer.is_error or answer.is_redirect:
+        if not answer.is_success:
             raise _refusal(answer)
         return answer
+
+    def _require_trust(self, error: httpx.TransportError) -> None:
+        """Raise `BadInputError` for a certificate that is not trusted: no patience mends it."""
+        cause: BaseException | None = error
+        while cause is not None and not isinstance(cause, ssl.SSLCertVerificationError):
+            cause = cause.__cause__ or cause.__context__
+        if cause is not None:
+            raise BadInputError(
+                f"{self._url}: its certificate is not trusted ({cause.verify_message}); name the "
+                "file with the certificate of its authority in SSL_CERT_FILE"
+            ) from None
 
 
 def _refusal(answer: httpx.Response) -> AdaExploreError:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ipaddress
-from contextlib import ExitStack
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable
+from contextlib import ExitStack, closing
 
 import uvicorn
 from sqlalchemy import Engine
@@ -15,6 +13,7 @@ from adaexplore.sandbox.walls.isolation import hide, missing_for_strangers
 from adaexplore.serve.app import ServiceSettings, make_app
 from adaexplore.serve.guard import TimedProtocol
 from adaexplore.serve.jobs import Jobs
+from adaexplore.serve.listening import Listening, open_socket
 from adaexplore.serve.tables import make_folder, open_folder
 from adaexplore.store.directory import hold_lock
 
@@ -23,31 +22,21 @@ _END_S = 5
 _MOST_MESSAGE = 2 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class Listening:
-    """Where a service listens, and how requests are protected on their way.
-
-    `certificate` and `key` are files in PEM form. `proxies` are the addresses of proxies whose
-    X-Forwarded-For is believed, by commas.
-    """
-
-    host: str = "127.0.0.1"
-    port: int = 8710
-    certificate: Path | None = None
-    key: Path | None = None
-    proxies: str = ""
-
-
 def run_service(
-    settings: ServiceSettings, listening: Listening, *, trust_users: bool = False
+    settings: ServiceSettings,
+    listening: Listening,
+    *,
+    trust_users: bool = False,
+    say: Callable[[str], None] = print,
 ) -> None:
     """Serve until SIGINT or SIGTERM; jobs under way go on when the service starts again.
 
-    Raises `BadInputError` where the service would be open to the network without TLS or a proxy,
-    where another service uses the folder, and where problems by strangers could not be confined,
-    unless `trust_users`.
+    `say` gets the address once the service listens there. Raises `BadInputError` where the service
+    would be open to the network without TLS or a proxy, where it cannot listen, where another
+    service uses the folder, and where problems by strangers could not be confined, unless
+    `trust_users`.
     """
-    _require_protection(listening)
+    listening.check()
     missing = [] if trust_users else missing_for_strangers()
     if missing:
         raise BadInputError(
@@ -62,7 +51,9 @@ def run_service(
         stack.callback(engine.dispose)
         if settings.keep_s:
             Jobs(engine, settings.folder / "jobs").forget(settings.keep_s)
-        uvicorn_server(settings, listening, engine).run()
+        socket = stack.enter_context(closing(open_socket(listening.host, listening.port)))
+        say(f"serving {settings.folder} at {listening.url(socket.getsockname()[1])}")
+        uvicorn_server(settings, listening, engine).run([socket])
 
 
 def uvicorn_server(
@@ -88,21 +79,3 @@ def uvicorn_server(
         ssl_keyfile=listening.key,
     )
     return uvicorn.Server(config)
-
-
-def _require_protection(listening: Listening) -> None:
-    if (listening.certificate is None) != (listening.key is None):
-        raise BadInputError("--tls-certificate and --tls-key go together")
-    protected = listening.certificate is not None or listening.proxies
-    if not (protected or _is_loopback(listening.host)):
-        raise BadInputError(
-            f"--host {listening.host}: tokens would cross the network in the clear; give "
-            "--tls-certificate and --tls-key, or --proxy with the address of a proxy that has TLS"
-        )
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

@@ -117,7 +117,7 @@ def _forget_rows(pointer: Path) -> None:
     if not pointer.is_file():
         return
     if pointer.stat().st_size:  # else the kill came before it was written, and before the commit
-        url, run_id = _read_url(pointer)
+        url, run_id = read_url(pointer)
         engine = postgres_engine(url, "write")
         hold_run(engine, run_id, pointer.parent)
         try:
@@ -192,7 +192,7 @@ def _open(path: Path, mode: Mode) -> RunDirectory:
     require_run(path)
     with ExitStack() as resources:
         if (path / URL_NAME).is_file():
-            url, run_id = _read_url(path / URL_NAME)
+            url, run_id = read_url(path / URL_NAME)
             engine = postgres_engine(url, mode)
             if mode == "write":
                 hold_run(engine, run_id, path)
@@ -206,8 +206,8 @@ def _open(path: Path, mode: Mode) -> RunDirectory:
         return RunDirectory(path, store, resources.pop_all())
 
 
-def _read_url(file: Path) -> tuple[str, int]:
-    """Return the URL of a database and the id of a run in it."""
+def read_url(file: Path) -> tuple[str, int]:
+    """Return the URL of a database and the id of a run in it; raise `BadInputError` for none."""
     with _os_errors(f"cannot read {file}"):
         url, _, run_id = file.read_text(encoding="utf-8").strip().rpartition("#")
     if not (url and run_id.isdecimal()):
@@ -270,7 +270,7 @@ def holder_of(path: Path) -> int | None:
     """Return the process that holds the lock of a directory; None where nobody does.
 
     It takes no lock itself, which a process that starts at that moment would find taken. A process
-    of another container or machine is not seen, nor is one that holds a run in a database.
+    of another container or machine is not seen, nor is a process that holds a run in a database.
     """
     try:
         pid = (path / LOCK_NAME).read_text("ascii", errors="replace").strip()

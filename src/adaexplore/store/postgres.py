@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import platform
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,12 @@ _LOCKS = 0x41445845
 """The first key of this package's advisory locks; the second is the id of a run, or one below."""
 _TABLES = 0
 _SERVICE = -1
+_HOLDERS = f"""
+    SELECT objid, application_name FROM pg_locks LEFT JOIN pg_stat_activity USING (pid)
+    WHERE locktype = 'advisory' AND classid = {_LOCKS} AND objsubid = 2 AND granted
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+"""
+_MOST_NAME = 63  # bytes that PostgreSQL keeps of a name
 UNREACHABLE = StorageFailure(
     "the database cannot be reached", "start it, or check its URL, PGPASSWORD and ~/.pgpass"
 )
@@ -48,7 +56,7 @@ def postgres_engine(url: str, mode: Mode, *, serial: bool = False) -> Engine:
         isolation_level="READ COMMITTED" if serial else "REPEATABLE READ",
         pool_pre_ping=serial,
         execution_options={"mode": mode, "postgresql_readonly": mode == "read"},
-        connect_args={"connect_timeout": 10},
+        connect_args={"connect_timeout": 10, "application_name": _name(os.getpid())},
         **pool,
     )
 
@@ -100,6 +108,33 @@ def hold_service(engine: Engine, url: str) -> None:
 
     engine.dispose()
     engine.connect().close()
+
+
+def names_of_holders(url: str) -> dict[int, str]:
+    """Return the names of the connections that hold runs of a database, by the runs' ids.
+
+    Raises `BadInputError` as `postgres_engine` does, and `DBAPIError` for a database that cannot be
+    reached.
+    """
+    engine = postgres_engine(url, "read")
+    try:
+        with engine.connect() as connection:
+            found = connection.exec_driver_sql(_HOLDERS).all()
+    finally:
+        engine.dispose()
+    return {run_id: name or "" for run_id, name in found}
+
+
+def pid_here(name: str) -> int | None:
+    """Return the process behind the name of a connection; None where this process sees none."""
+    pid = name.removeprefix("adaexplore ").partition(" ")[0]
+    return int(pid) if pid.isdecimal() and name == _name(int(pid)) else None
+
+
+def _name(pid: int) -> str:
+    """Return the name of a process's connections, which tells its machine, or its container."""
+    namespace = Path("/proc/self/ns/pid").stat().st_ino
+    return f"adaexplore {pid} of {platform.node()}, {namespace}"[:_MOST_NAME]
 
 
 def _run(connection: Any, statement: str) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -24,6 +26,18 @@ from adaexplore.serve.page.app import pages_server
 from adaexplore.store import RunRecord, create_run, open_run
 from adaexplore.store.campaign import create_campaign
 
+HOLD = """
+import signal, sys, time
+from pathlib import Path
+from adaexplore.store import open_run
+with open_run(Path(sys.argv[1])):
+    print("held", flush=True)
+    try:
+        time.sleep(60)
+    except KeyboardInterrupt:
+        print("stopped", flush=True)
+"""
+"""Holds a run, and prints "stopped" on Ctrl-C."""
 NINE_STEPS = Config(steps=9)
 MANUAL_CONFIG = Config(proposer=MANUAL, steps=3, device="cpu", language="cpp", memory="none")
 
@@ -78,6 +92,18 @@ def serving(folder: Path) -> Iterator[str]:
     yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
     server.should_exit = True
     thread.join()
+
+
+@contextmanager
+def at_work(path: Path, script: str = HOLD) -> Iterator[subprocess.Popen[str]]:
+    """Start a script that holds a run."""
+    words = [sys.executable, "-c", script, path]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "held\n"
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def campaign(path: Path, *names: str) -> Path:

@@ -11,7 +11,8 @@ import httpx
 from adaexplore.serve.accounts import Account, add_token
 from adaexplore.serve.app import ServiceSettings
 from adaexplore.serve.client import Client
-from adaexplore.serve.server import Listening, uvicorn_server
+from adaexplore.serve.listening import Listening
+from adaexplore.serve.server import uvicorn_server
 from adaexplore.serve.tables import open_folder
 
 PROBLEM = """

@@ -19,7 +19,8 @@ STARTS = """
 import sys
 from pathlib import Path
 from adaexplore.serve.app import ServiceSettings
-from adaexplore.serve.server import Listening, run_service
+from adaexplore.serve.listening import Listening
+from adaexplore.serve.server import run_service
 settings = ServiceSettings(Path(sys.argv[1]), at_once=0, store=sys.argv[3])
 run_service(settings, Listening(port=int(sys.argv[2])))
 """

@@ -1,22 +1,18 @@
 """The live pages over real HTTP: who may read, who may write, and what no address reaches."""
 
-import os
 import re
-import subprocess
-import sys
 import time
 from contextlib import closing
 
 import httpx
 import pytest
-from live_runs import MANUAL_CONFIG, add, campaign, make_run, passed, serving, step
+from live_runs import MANUAL_CONFIG, add, at_work, campaign, make_run, passed, serving, step
 from services import PROBLEM, running
 
 from adaexplore.core.errors import BadInputError
 from adaexplore.serve.accounts import revoke_token
 from adaexplore.serve.client import problem_of
 from adaexplore.serve.page.app import run_pages
-from adaexplore.store.directory import holder_of
 
 
 @pytest.fixture
@@ -173,52 +169,16 @@ def test_a_reply_is_kept_once_and_a_late_one_is_refused(folder):
         assert "1 to evaluate" in pages.get(path).text
 
 
-HOLD = """
-import signal, sys, time
-from pathlib import Path
-from adaexplore.store import open_run
-with open_run(Path(sys.argv[1])):
-    print("held", flush=True)
-    try:
-        time.sleep(60)
-    except KeyboardInterrupt:
-        print("stopped", flush=True)
-"""
-
-
-def test_stop_interrupts_the_process_that_holds_the_run_and_no_other(pages, folder):
+def test_stop_and_continue_tell_what_came_of_them(pages, folder):
     path = first_run(pages)
-    fields, headers = (
-        {"csrf": csrf_in(pages.get(path))},
-        {"Origin": str(pages.base_url).rstrip("/")},
-    )
-    (folder / "night" / "run.lock").write_text(str(os.getpid()))  # a holder of long ago
-    assert holder_of(folder / "night") is None
+    fields = {"csrf": csrf_in(pages.get(path))}
+    headers = {"Origin": str(pages.base_url).rstrip("/")}
     assert pages.post(f"{path}/stop", data=fields, headers=headers).status_code == 409
-    with subprocess.Popen(
-        [sys.executable, "-c", HOLD, folder / "night"], stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout.readline() == "held\n"
-        assert holder_of(folder / "night") == process.pid
+    with at_work(folder / "night") as process:
         assert "running" in pages.get(path).text
         assert pages.post(f"{path}/continue", data=fields, headers=headers).status_code == 409
         assert pages.post(f"{path}/stop", data=fields, headers=headers).status_code == 303
         assert process.stdout.readline() == "stopped\n"
-    assert holder_of(folder / "night") is None
-
-
-def test_a_search_that_ignores_interrupts_is_told_of(pages, folder):
-    path = first_run(pages)
-    fields = {"csrf": csrf_in(pages.get(path))}
-    headers = {"Origin": str(pages.base_url).rstrip("/")}
-    ignoring = HOLD.replace("with open_run", "signal.signal(2, signal.SIG_IGN)\nwith open_run")
-    with subprocess.Popen(
-        [sys.executable, "-c", ignoring, folder / "night"], stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout.readline() == "held\n"
-        answer = pages.post(f"{path}/stop", data=fields, headers=headers)
-        assert (answer.status_code, f"kill {process.pid}" in answer.text) == (409, True)
-        process.kill()
 
 
 def test_events_say_that_there_is_news_and_nothing_else(pages, folder):

@@ -1,7 +1,10 @@
 """The client: over a restart of the service, on bad answers, and on the command line."""
 
+import re
 import sys
 import threading
+from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from services import PROBLEM, RIGHT, running
@@ -62,6 +65,52 @@ def test_a_service_that_is_not_there_is_named(tmp_path):
     client = Client("http://127.0.0.1:1", "token", patience_s=0.0)
     with pytest.raises(InfrastructureError, match=r"http://127.0.0.1:1 cannot be reached: .+"):
         client.jobs()
+
+
+@pytest.mark.parametrize(
+    ("url", "token", "message"),
+    [
+        ("127.0.0.1:8710", "ada_x", "write http://HOST:PORT or https://HOST"),
+        ("ftp://127.0.0.1", "ada_x", "write http://HOST:PORT or https://HOST"),
+        ("http://[::1", "ada_x", "Invalid port"),
+        ("http://127.0.0.1:1", "ada_sec\nret", "the token has characters that no token has"),
+        ("http://127.0.0.1:1", "ada_secret\u200b", "the token has characters that no token has"),
+    ],
+)
+def test_addresses_and_tokens_that_cannot_be_are_refused_at_once(url, token, message):
+    with pytest.raises(BadInputError, match=re.escape(message)) as refused:
+        Client(url, token)
+    assert "ret" not in str(refused.value)
+
+
+def test_certificates_that_are_not_there_are_named(monkeypatch):
+    monkeypatch.setenv("SSL_CERT_FILE", "/nowhere.pem")
+    with pytest.raises(BadInputError, match=r"SSL_CERT_FILE .*: No such file"):
+        Client("https://127.0.0.1:1", "ada_x")
+
+
+class Page(BaseHTTPRequestHandler):
+    """Another service: a page at every address."""
+
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"<p>Hello")
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.do_GET()
+
+
+def test_another_service_at_the_address_is_one_clear_line():
+    with ThreadingHTTPServer(("127.0.0.1", 0), Page) as server:
+        threading.Thread(target=server.serve_forever).start()
+        with Client(f"http://127.0.0.1:{server.server_port}", "ada_x") as client:
+            submit = partial(client.submit_search, problem_of("p", PROBLEM), {})
+            for ask in (client.health, client.jobs, partial(client.cancel, "x"), submit):
+                with pytest.raises(InfrastructureError, match="does not answer as `adaexplore"):
+                    ask()
+        server.shutdown()
 
 
 def test_files_and_results_come_once_a_job_has_ended(service, fresh_user):

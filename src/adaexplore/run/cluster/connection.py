@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import socket
+import threading
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -16,13 +17,15 @@ from adaexplore.core.version import __version__
 from adaexplore.run.cluster.device import Device, Order
 from adaexplore.run.cluster.fleet import Fleet
 from adaexplore.run.cluster.known_times import KnownTimes
-from adaexplore.run.cluster.remote import RayDevice
+from adaexplore.run.cluster.remote import RayDevice, result_of
 from adaexplore.sandbox.walls.limits import STRANGERS
 
 _NAMESPACE = "adaexplore"
 _KIND = "accelerator_type:"
 _KIND_SHARE = 0.001  # of the resource that only marks the nodes of a kind
 _CONNECT_S = 5.0
+_ANSWER_S = 5.0
+_AGAIN_S = 1.0
 _AT_ONCE = 8
 """Calls at once in an actor: one judges, the others are jobs and ends."""
 
@@ -74,6 +77,7 @@ class Cluster:
     def __init__(self, config: Config, order: Order) -> None:
         self.address = config.ray
         self._ray = connect(config.ray)
+        self._gone = threading.Event()
         self._order = order
         on_gpu = order.problem["device"] != "cpu"
         needs: dict[str, Any] = {"num_cpus": 1, "num_gpus": int(on_gpu)}
@@ -91,19 +95,36 @@ class Cluster:
                 lifetime="detached",
                 num_cpus=0,
                 max_restarts=-1,
-                max_task_retries=-1,
             )
             .remote()
         )
 
     def make(self) -> RayDevice:
         """Ask for a device; Ray places it where there is room, as soon as there is."""
-        return RayDevice(self._ray, self._actors.remote(), self._order)
+        return RayDevice(self._ray, self._actors.remote(), self._order, self._gone)
 
     def longest_us(self, kind: str, device: str, time_us: float) -> float:
         """Note a time of the canary in the cluster; return the longest that it may take."""
-        longest: float = self._ray.get(self._times.note.remote(kind, device, time_us))
-        return longest
+        while True:
+            noted = self._times.note.remote(kind, device, time_us)
+            try:
+                longest: float = result_of(self._ray, noted, self._gone)
+            except self._ray.exceptions.RayError:  # it is lost; Ray starts it elsewhere
+                self._gone.wait(_AGAIN_S)
+            else:
+                return longest
+
+    def answers(self) -> bool:
+        """Return True where the head answers, and is the head that this process joined."""
+        try:
+            _worker().global_worker.gcs_client.internal_kv_get(b"adaexplore", None, _ANSWER_S)
+        except self._ray.exceptions.RayError:
+            return False
+        return True
+
+    def leave(self) -> None:
+        """End all calls that wait for the cluster; they raise `DeviceLostError`."""
+        self._gone.set()
 
     def _largest_kind(self) -> str:
         """Return the kind of GPU that the cluster has most of, empty where kinds have no names."""
@@ -137,8 +158,12 @@ def open_fleet(problem: Problem, config: Config) -> Fleet:
 
 def _quiet() -> None:
     """Keep Ray from printing what became of nodes and actors between our own lines, or JSON."""
-    worker: Any = import_module("ray._private.worker")
-    worker.print_to_stdstream = lambda *_, **__: None
+    _worker().print_to_stdstream = lambda *_, **__: None
+
+
+def _worker() -> Any:
+    """Return the module of Ray with what it has no public name for."""
+    return import_module("ray._private.worker")
 
 
 def _try_port(address: str) -> None:

@@ -20,6 +20,10 @@ _PAUSES_S = (0.0, 0.5, 2.0)
 _REST_S = 60.0
 """Pause before a device that was too slow is tried again."""
 _RESTART_S = 2.0
+_LOOK_S = 5.0
+"""Pause between two looks at the head of the cluster."""
+_SILENCE_S = 30.0
+"""Silence of the head after which all work ends. Ray would end this process after a minute."""
 _CLOSED = "the devices were given back"
 
 
@@ -40,6 +44,14 @@ class DeviceMaker(Protocol):
         """Note a time of the canary; return the longest that the device may take."""
         ...
 
+    def answers(self) -> bool:
+        """Return True where the head of the cluster answers."""
+        ...
+
+    def leave(self) -> None:
+        """End all calls that wait for the cluster; they raise `DeviceLostError`."""
+        ...
+
 
 class Fleet:
     """Devices of one kind; a thread has one to itself while it works there.
@@ -47,7 +59,8 @@ class Fleet:
     Ray places the devices, as many as `want` asks for, and ends them with this process. One that is
     lost is replaced by the next that the cluster has. One whose canary takes too long before or
     after timed work rests, and the work is done again elsewhere. Where no device is at work or
-    free for `patience_s` seconds, those who wait get an `InfrastructureError`.
+    free for `patience_s` seconds, those who wait get an `InfrastructureError`; where the head of
+    the cluster is gone, all do.
     """
 
     def __init__(self, cluster: DeviceMaker, patience_s: float, rest_s: float = _REST_S) -> None:
@@ -56,6 +69,7 @@ class Fleet:
         self._rest_s = rest_s
         self._changed = threading.Condition()
         self._closed = threading.Event()
+        self._over = _CLOSED
         self._wanted = 0
         self._coming = 0  # devices that begin, or rest
         self._free: list[Remote] = []
@@ -65,6 +79,7 @@ class Fleet:
         self._trouble: AdaExploreError | None = None
         self._why = "none is free"
         self._news: list[str] = []
+        self._in_background(self._watch)
 
     def want(self, devices: int) -> None:
         """Ask for this many devices in all."""
@@ -114,12 +129,31 @@ class Fleet:
 
     def close(self) -> None:
         """Give all devices back; who waits for one, or for its work, gets an error."""
+        for device in self._end(_CLOSED):
+            device.kill()
+
+    def _end(self, why: str) -> list[Remote]:
+        """End all work, unless it has ended before; return the devices that there were."""
         with self._changed:
-            self._closed.set()
+            if not self._closed.is_set():
+                self._over = why
+                self._closed.set()
             devices, self._all, self._free, self._busy = self._all, [], [], []
             self._changed.notify_all()
-        for device in devices:
-            device.kill()
+            return devices
+
+    def _watch(self) -> None:
+        """End all work where the head of the cluster is gone."""
+        heard = time.monotonic()
+        while not self._closed.wait(_LOOK_S):
+            if self._cluster.answers():
+                heard = time.monotonic()
+            elif time.monotonic() - heard > _SILENCE_S:
+                self._end(
+                    f"the head of the Ray cluster at {self._cluster.address} is gone; name another "
+                    "cluster with --ray ADDRESS, or judge on this machine with --ray ''"
+                )
+                self._cluster.leave()
 
     def _done(
         self,
@@ -140,7 +174,7 @@ class Fleet:
                 check(device)
             except DeviceLostError as error:
                 if self._closed.is_set():
-                    raise InfrastructureError(_CLOSED) from error
+                    raise InfrastructureError(self._over) from error
                 self._say(f"{error}; its work begins again on another device")
                 self._replace(device)
             except _TooSlowError as error:
@@ -181,7 +215,7 @@ class Fleet:
         deadline = None
         while not until():
             if self._closed.is_set():
-                raise InfrastructureError(_CLOSED)
+                raise InfrastructureError(self._over)
             if not self._coming and not self._busy and not self._free:
                 raise self._trouble or InfrastructureError(self._none_left())
             if self._busy:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import Any, Protocol
 
 from adaexplore.core.errors import InfrastructureError
@@ -11,6 +12,8 @@ from adaexplore.run.cluster.device import Order
 
 _BEGIN_S = 900.0  # once it is placed: importing torch from a cold network disk takes minutes
 _SHORT_S = 300.0
+_LOOK_S = 2.0
+"""Time after which a call that waits looks whether the cluster is still there, in seconds."""
 
 
 class DeviceLostError(Exception):
@@ -44,14 +47,35 @@ class Remote(Protocol):
         ...
 
 
-class RayDevice:
-    """A `Remote` behind a Ray actor, which is made for the first order of a search."""
+def result_of(
+    ray: Any, reference: Any, gone: threading.Event, timeout_s: float | None = None
+) -> Any:
+    """Return the result of a call, or raise what the call raises.
 
-    def __init__(self, ray: Any, actor: Any, order: Order) -> None:
+    Raises Ray's `GetTimeoutError` after `timeout_s`, and `DeviceLostError` once `gone` is set.
+    """
+    deadline = None if timeout_s is None else time.monotonic() + timeout_s
+    while not gone.is_set():
+        left_s = _LOOK_S if deadline is None else deadline - time.monotonic()
+        try:
+            return ray.get(reference, timeout=max(min(left_s, _LOOK_S), 0.0))
+        except ray.exceptions.GetTimeoutError:
+            if left_s <= _LOOK_S and deadline is not None:
+                raise
+    raise DeviceLostError("the cluster is gone")
+
+
+class RayDevice:
+    """A `Remote` behind a Ray actor, which is made for the first order of a search.
+
+    Once `gone` is set, every call ends: the cluster answers none any more.
+    """
+
+    def __init__(self, ray: Any, actor: Any, order: Order, gone: threading.Event) -> None:
         self._ray = ray
         self._actor = actor
         self._order = order
-        self._killed = threading.Event()
+        self._gone = gone
         self.name, self.id, self.kind = "a device that was to come", "", ""
 
     def begin(self) -> None:
@@ -74,13 +98,13 @@ class RayDevice:
 
     def kill(self) -> None:
         """See `Remote.kill`."""
-        self._killed.set()
-        self._ray.kill(self._actor, no_restart=True)
+        if not self._gone.is_set():
+            self._ray.kill(self._actor, no_restart=True)
 
     def _get(self, reference: Any, timeout_s: float | None) -> Any:
         errors = self._ray.exceptions
         try:
-            return self._ray.get(reference, timeout=timeout_s)
+            return result_of(self._ray, reference, self._gone, timeout_s)
         except errors.RayTaskError as error:  # raised by the method itself
             if isinstance(error.cause, Exception):
                 raise error.cause from None

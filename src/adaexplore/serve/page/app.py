@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import socket
 import webbrowser
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import uvicorn
@@ -14,6 +14,7 @@ from starlette.requests import Request
 
 from adaexplore.core.errors import BadInputError
 from adaexplore.serve.guard import BoundedBody, TimedProtocol
+from adaexplore.serve.listening import open_socket
 from adaexplore.serve.page.guard import FormGuard, require_loopback_host
 from adaexplore.serve.page.routes import Pages
 from adaexplore.serve.page.shelf import FolderShelf
@@ -66,19 +67,9 @@ def run_pages(
     for folder in folders:
         if not folder.is_dir():
             raise BadInputError(f"{folder} is no folder; name folders of runs, such as runs")
-    _require_free(port)
-    server = pages_server(folders, port)
-    address = f"http://{_HOST}:{port}/"
-    say(f"{', '.join(map(str, folders))}: {address} (Ctrl-C ends the pages, and no search)")
-    if browser:
-        webbrowser.open(address)
-    server.run()
-
-
-def _require_free(port: int) -> None:
-    with socket.socket() as tried:
-        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            tried.bind((_HOST, port))
-        except OSError as error:
-            raise BadInputError(f"--port {port}: {error.strerror}; name another") from None
+    with closing(open_socket(_HOST, port)) as socket:
+        address = f"http://{_HOST}:{port}/"
+        say(f"{', '.join(map(str, folders))}: {address} (Ctrl-C ends the pages, and no search)")
+        if browser:
+            webbrowser.open(address)
+        pages_server(folders, port).run([socket])

@@ -18,7 +18,8 @@ from typing import IO, Literal, Protocol
 from adaexplore.core.errors import BadInputError
 from adaexplore.run.session import INTERRUPTED
 from adaexplore.store.campaign import MANIFEST_NAME, is_campaign
-from adaexplore.store.directory import DATABASE_NAME, LOCK_NAME, URL_NAME, holder_of, is_run
+from adaexplore.store.directory import DATABASE_NAME, LOCK_NAME, URL_NAME, is_run
+from adaexplore.store.holders import Holder, Holders
 
 Kind = Literal["run", "campaign"]
 _DEPTH = 6
@@ -143,6 +144,7 @@ class FolderShelf:
         self._found: tuple[float, list[Entry]] = (0.0, [])
         self._started: dict[str, _Started] = {}
         self._starting = threading.Lock()
+        self._holders = Holders()
 
     def entries(self) -> list[Entry]:
         """See `Shelf`."""
@@ -156,7 +158,7 @@ class FolderShelf:
 
     def state(self, entry: Entry) -> str:
         """See `Shelf`."""
-        if holder_of(entry.path) is not None:
+        if self._holder(entry) is not None:
             return "running"
         started = self._started.get(entry.key)
         return "starting" if started and started.process.poll() is None else ""
@@ -173,15 +175,17 @@ class FolderShelf:
 
     def stop(self, entry: Entry) -> None:
         """See `Shelf`."""
-        holder = holder_of(entry.path)
+        holder = self._holder(entry)
         if holder is None:
             raise BadInputError("nothing runs here that could be stopped")
-        if _ignores_interrupts(holder):
+        if holder.pid is None:
+            raise BadInputError(f"it runs elsewhere ({holder.name}); stop it there")
+        if _ignores_interrupts(holder.pid):
             raise BadInputError(
-                f"process {holder} began in the background of a script and ignores Ctrl-C; nothing "
-                f"recorded is lost with: kill {holder}"
+                f"{holder.name} began in the background of a script and ignores Ctrl-C; nothing "
+                f"recorded is lost with: kill {holder.pid}"
             )
-        os.kill(holder, signal.SIGINT)
+        os.kill(holder.pid, signal.SIGINT)
 
     def go_on(self, entry: Entry) -> None:
         """See `Shelf`."""
@@ -197,3 +201,13 @@ class FolderShelf:
                 start_new_session=True,  # Ctrl-C for the pages does not stop the search
             )
             self._started[entry.key] = _Started(process, log)
+
+    def _holder(self, entry: Entry) -> Holder | None:
+        """Return the process at work on an entry.
+
+        Processes share a campaign in a database, where they hold its runs and not its folder.
+        """
+        runs = [each.path for each in self.entries() if each.campaign == entry.key]
+        shared = [path for path in runs if (path / URL_NAME).is_file()]
+        found = (self._holders.of(path) for path in [entry.path, *shared])
+        return next((holder for holder in found if holder), None)

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from adaexplore.core.errors import BadInputError, InfrastructureError
+from adaexplore.run.cluster import fleet as fleet_module
 from adaexplore.run.cluster.fleet import Fleet, ToughWorkError
 from adaexplore.run.cluster.known_times import KnownTimes
 from adaexplore.run.cluster.remote import DeviceLostError
@@ -44,6 +45,14 @@ class Rack:
         self.devices = list(devices)
         self.times = KnownTimes()
         self.longest_us = self.times.note
+        self.has_head = True
+        self.left = threading.Event()
+
+    def answers(self):
+        return self.has_head
+
+    def leave(self):
+        self.left.set()
 
     def make(self):
         if self.devices:
@@ -59,10 +68,8 @@ def _lost():
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch):
-    from adaexplore.run.cluster import fleet
-
-    monkeypatch.setattr(fleet, "_PAUSES_S", (0.0,))
-    monkeypatch.setattr(fleet, "_RESTART_S", 0.01)
+    monkeypatch.setattr(fleet_module, "_PAUSES_S", (0.0,))
+    monkeypatch.setattr(fleet_module, "_RESTART_S", 0.01)
 
 
 @pytest.fixture
@@ -197,3 +204,39 @@ def test_closing_ends_the_devices_and_those_who_wait(fleet_of, told):
         fleet.close()
         for each in both:
             assert isinstance(each.exception(ENOUGH_S), InfrastructureError)
+
+
+@pytest.mark.parametrize("begins", [True, False], ids=["at work", "waiting for a device"])
+def test_all_work_ends_in_one_line_where_the_head_is_gone(fleet_of, told, monkeypatch, begins):
+    monkeypatch.setattr(fleet_module, "_LOOK_S", 0.01)
+    monkeypatch.setattr(fleet_module, "_SILENCE_S", 0.05)
+    fleet = fleet_of(*[Fake("a")] * begins)
+    head = fleet._cluster
+
+    def work(_):
+        head.has_head = False
+        assert head.left.wait(ENOUGH_S)  # by which a call that waits for its device ends
+        raise DeviceLostError("a is gone")
+
+    head.has_head = begins
+    for _ in range(2):
+        with pytest.raises(InfrastructureError, match=r"the head of the Ray .* rack:6379 is gone"):
+            fleet.timed(work, told.append)
+    assert told == []
+
+
+def test_a_head_that_is_silent_for_a_while_ends_nothing(fleet_of, told, monkeypatch):
+    monkeypatch.setattr(fleet_module, "_LOOK_S", 0.01)
+    looks = iter([False] * 20)
+    fleet = fleet_of(Fake("a"))
+    asked = threading.Event()
+
+    def answers():
+        found = next(looks, True)
+        if found:
+            asked.set()
+        return found
+
+    fleet._cluster.answers = answers
+    assert asked.wait(ENOUGH_S)
+    assert fleet.timed(name_of, told.append) == "a"
