@@ -11,9 +11,11 @@ times of its baselines, its labels and PyTorch's own error are unknown and left 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import time
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError
@@ -44,6 +46,7 @@ def main() -> None:
     with read_run(options.recorded) as recorded:
         like = recorded.store.run()
     order = campaign_order([options.order], Config())
+    options.output = options.output.resolve()
     for name, text in order.files.items():
         (options.output / name).parent.mkdir(parents=True, exist_ok=True)
         (options.output / name).write_text(text, encoding="utf-8")
@@ -82,7 +85,9 @@ def facts_ahead(problem: Problem, measured: ReferenceRoofline | None) -> Referen
     Nothing is known of a reference that cannot run on tensors without data.
     """
     problem = replace(problem, device="cpu")
-    full = full_size(problem)
+    with TemporaryDirectory() as folder, contextlib.chdir(folder):  # sources are written there
+        full = full_size(problem)
+        layers = 0 if full.why else _layers(problem)
     if full.why or measured is None:
         return ReferenceFacts(precision=problem.checks.precision)
     first = full.timed[0]
@@ -92,7 +97,7 @@ def facts_ahead(problem: Problem, measured: ReferenceRoofline | None) -> Referen
     return ReferenceFacts(
         precision=problem.checks.precision,
         parameters=full.parameters,
-        layers=_layers(problem),
+        layers=layers,
         outputs=first.outputs,
         inputs=first.forms,
         roofline=model.facts(),
