@@ -4,6 +4,7 @@ FastAPI reads the annotations of routes, which name local types: they are no tex
 """
 
 import asyncio
+import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import Depends, FastAPI, Header, HTTPException, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse
 from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
@@ -49,8 +51,13 @@ from adaexplore.serve.tables import is_unreachable
 from adaexplore.serve.warm import WarmLimits
 
 _LOOK_S = 0.25
+ADMIT_S = 10.0
+"""Time after which a stream of events asks again if its token holds, in seconds."""
 _SEND_S = 30.0
 """Time that a reader of events has to take one, in seconds."""
+_MOST_FAULTS = 3
+"""Faults of a message that its refusal names."""
+_MOST_NUMBER = 2**31 - 1
 _MOST_STREAMS = 8
 """Streams of events that one user may have open."""
 
@@ -132,7 +139,13 @@ def make_app(settings: ServiceSettings, engine: Engine) -> FastAPI:
 
     @app.exception_handler(BadInputError)
     async def refuse(_: Request, error: BadInputError) -> Response:
-        return JSONResponse({"detail": str(error)}, 422)
+        return _refusal(str(error))
+
+    @app.exception_handler(RequestValidationError)
+    async def refuse_form(_: Request, error: RequestValidationError) -> Response:
+        found = error.errors()[:_MOST_FAULTS]
+        faults = [f"{'.'.join(map(str, each['loc'][1:]))}: {each['msg']}" for each in found]
+        return _refusal("; ".join(faults))
 
     @app.exception_handler(QuotaError)
     async def wait(_: Request, error: QuotaError) -> Response:
@@ -259,13 +272,15 @@ class _Service:
             request: Request,
             job_id: str,
             account: caller,
-            after: Annotated[int | None, Header(alias="Last-Event-ID", ge=0)] = None,
+            after: Annotated[
+                int | None, Header(alias="Last-Event-ID", ge=0, le=_MOST_NUMBER)
+            ] = None,
         ) -> EventSourceResponse:
             """Stream the events of a job until it has ended, as server-sent events."""
             await run_in_threadpool(self._job, request, account, job_id)
             if self._streams.get(account.user, 0) >= _MOST_STREAMS:
                 raise HTTPException(429, f"{_MOST_STREAMS} streams of events are open, your most")
-            stream = self._stream(account.user, job_id, after or 0)
+            stream = self._stream(request, account.user, job_id, after or 0)
             return EventSourceResponse(stream, send_timeout=_SEND_S)
 
     def _job(self, request: Request, account: Account, job_id: str) -> JobInfo:
@@ -282,10 +297,19 @@ class _Service:
             raise HTTPException(409, f"the job is {job.state}; it has a result once it has ended")
         return job
 
-    async def _stream(self, user: str, job_id: str, after: int) -> AsyncIterator[dict[str, Any]]:
+    async def _stream(
+        self, request: Request, user: str, job_id: str, after: int
+    ) -> AsyncIterator[dict[str, Any]]:
+        if self._streams.get(user, 0) >= _MOST_STREAMS:  # some may have come at once
+            return
         self._streams[user] = self._streams.get(user, 0) + 1
+        admitted = time.monotonic()
         try:
             while True:
+                if time.monotonic() - admitted > ADMIT_S:
+                    if not await run_in_threadpool(self.gate.admits, request):
+                        return
+                    admitted = time.monotonic()
                 found = await run_in_threadpool(self._jobs.events, job_id, after)
                 for event in found:
                     after = event.number
@@ -296,6 +320,11 @@ class _Service:
                     await asyncio.sleep(_LOOK_S)
         finally:
             self._streams[user] -= 1
+
+
+def _refusal(line: str) -> Response:
+    """Return the answer to bad input; its line may repeat characters that UTF-8 does not have."""
+    return Response(json.dumps({"detail": line}), 422, media_type="application/json")
 
 
 def _sse(event: JobEvent) -> dict[str, Any]:

@@ -254,8 +254,6 @@ def _refusal(answer: httpx.Response) -> AdaExploreError:
         detail = answer.json()["detail"]
     except (ValueError, KeyError, TypeError):
         detail = answer.reason_phrase
-    if isinstance(detail, list):  # of FastAPI, where a message does not have its form
-        detail = "; ".join(f"{'.'.join(map(str, d['loc'][1:]))}: {d['msg']}" for d in detail)
     return ServiceError(answer.status_code, f"{answer.url.host}: {detail}")
 
 

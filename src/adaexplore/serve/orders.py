@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from adaexplore.core.config import Config
+from adaexplore.core.config import DEFAULT_STEPS, Config
 from adaexplore.core.errors import BadInputError
 from adaexplore.serve.jobs import NewJob
 from adaexplore.serve.messages import (
@@ -46,9 +46,10 @@ def campaign_job(order: CampaignOrder, bounds: Bounds, fixed: Mapping[str, str])
     names = [problem.name for problem in order.problems]
     if len({name.lower() for name in names}) < len(names):
         raise BadInputError("two problems have the same name; give each its own")
-    per_problem = config.steps or Config().planned_steps
-    steps = config.limits.steps
-    most = per_problem * len(names) if steps is None else min(per_problem * len(names), steps)
+    if config.steps is None and config.limits.steps is None:
+        config = config.with_steps(DEFAULT_STEPS)  # a time or a price bounds no number of steps
+    given = [config.limits.steps, config.steps and config.steps * len(names)]
+    most = min(number for number in given if number is not None)
     return _job("campaign", order.problems, config, most + config.tune * len(names))
 
 

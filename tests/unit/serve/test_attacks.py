@@ -11,6 +11,8 @@ import pytest
 from services import PROBLEM, RIGHT, running
 from sqlalchemy import update
 
+from adaexplore.serve import app
+from adaexplore.serve.accounts import revoke_token
 from adaexplore.serve.client import ServiceError, problem_of
 from adaexplore.serve.tables import jobs
 
@@ -286,6 +288,95 @@ def test_a_slow_body_is_refused_and_the_service_goes_on_meanwhile(service):
 def test_deep_json_is_refused(service):
     answer = service.ask("POST", "/v1/evaluations", content=b"[" * 50_000)
     assert answer.status_code == 422
+
+
+def messages() -> dict[str, tuple[str, str]]:
+    """Messages whose refusal would repeat what JSON or UTF-8 does not have."""
+    problem, candidate = json.dumps(ORDER["problem"]), json.dumps(RIGHT)
+    order = f'{{"problem": {problem}, "candidates": [{candidate}]'
+    task = '{"reference_code": "x", "kernel_code": "y", "backend": "cpp"'
+    orders = {
+        "NaN": '{"problem": NaN, "candidates": []}',
+        "infinity": '{"problem": {"name": 1e400, "source": "x"}, "candidates": ["x"]}',
+        "half a character as a source": f'{{"problem": {problem}, "candidates": ["\\ud800"]}}',
+        "half a character as a field": order + ', "\\ud800": 1}',
+        "half a character in a policy": order + ', "options": {"policy": "\\ud800"}}',
+        "half a character in an option": order + ', "options": {"language": "\\ud800"}}',
+        "nested options": order + f', "options": {{"steps": {"[" * 500}{"]" * 500}}}}}',
+        "a nested problem": f'{{"problem": {"[" * 900}{"]" * 900}, "candidates": []}}',
+    }
+    return {
+        **{name: ("/v1/evaluations", text) for name, text in orders.items()},
+        "NaN of OpenEnv": ("/openenv/adaexplore/task", '{"split": "eval", "index": NaN}'),
+        "NaN of KernelGYM": ("/kernelgym/evaluate", task + ', "task_id": "t", "timeout": NaN}'),
+        "half a name": ("/kernelgym/evaluate", task + ', "task_id": "\\ud800"}'),
+    }
+
+
+@pytest.mark.parametrize("name", messages())
+def test_messages_that_no_answer_can_repeat_are_refused(service, fresh_user, name):
+    path, text = messages()[name]
+    headers = {"Content-Type": "application/json"}
+    answer = service.ask("POST", path, fresh_user, content=text, headers=headers)
+    assert answer.status_code == 422
+    assert isinstance(answer.json()["detail"], str)
+    assert "\n" not in answer.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "value", "status"),
+    [
+        ("/v1/jobs", "Authorization", b"Basic \xff\xfe", 401),
+        ("/v1/jobs", "Authorization", b"Bearer \xff\xfe", 401),
+        ("/v1/jobs/JOB/events", "Last-Event-ID", b"9223372036854775808", 422),
+        ("/v1/jobs/JOB/events", "Last-Event-ID", b"2147483648", 422),
+        ("/login", "Origin", b"http://[::1", 403),
+        ("/login", "Origin", b"\xff", 403),
+    ],
+)
+def test_headers_that_no_client_sends_are_refused(service, job, path, name, value, status):
+    headers = {"Authorization": f"Bearer {service.token}".encode(), name: value}
+    method = "POST" if path == "/login" else "GET"
+    answer = httpx.request(method, service.url + path.replace("JOB", job), headers=headers)
+    assert answer.status_code == status
+
+
+def test_a_stream_of_events_ends_with_its_token(service, monkeypatch):
+    monkeypatch.setattr(app, "ADMIT_S", 0.1)
+    token = service.new_token("leaver")
+    order = service.ask("POST", "/v1/evaluations", token, json=ORDER).json()["id"]
+    url, headers = f"{service.url}/v1/jobs/{order}/events", {"Authorization": f"Bearer {token}"}
+    with httpx.stream("GET", url, headers=headers, timeout=20) as stream:
+        lines = stream.iter_lines()
+        assert any(line == "event: state" for line in lines)
+        revoke_token(service.engine, token.split("_")[1])
+        for _ in lines:  # ends, though the job does not
+            pass
+    assert service.ask("GET", f"/v1/jobs/{order}", service.new_token("leaver")).json()["state"] == (
+        "queued"
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "candidates", "steps"),
+    [
+        ({"budget": "100h"}, 40, 20),
+        ({"budget": "100usd"}, 40, 20),
+        ({"budget": "1000steps"}, 1000, None),
+        ({"budget": "10steps", "steps": 30}, 10, 30),
+        ({"steps": 30}, 60, 30),
+        ({}, 40, 20),
+        ({"budget": "100h", "tune": 7}, 54, 20),
+    ],
+)
+def test_a_campaign_judges_no_more_than_it_counts(service, options, candidates, steps):
+    token = service.new_token(f"user{time.monotonic_ns()}", most_candidates=10**6)
+    problems = [{"name": name, "source": PROBLEM} for name in ("a", "b")]
+    order = {"problems": problems, "options": options}
+    made = service.ask("POST", "/v1/campaigns", token, json=order).json()
+    assert made["candidates"] == candidates
+    text = (service.folder / "jobs" / made["id"] / "order.json").read_text()
+    assert json.loads(text)["config"].get("steps") == steps
 
 
 def test_streams_of_a_user_are_limited(service, job, eventually):

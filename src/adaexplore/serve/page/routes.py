@@ -139,6 +139,8 @@ class Pages:
         self, reader: Reader, entry: Entry | None, request: Request, known: str
     ) -> AsyncIterator[dict[str, str]]:
         user = reader.user
+        if self._streams.get(user, 0) >= self._most_streams:  # some may have come at once
+            return
         self._streams[user] = self._streams.get(user, 0) + 1
         admitted = time.monotonic()
         try:
