@@ -115,10 +115,9 @@ class Prompts:
         self, briefing: Briefing, pool: Sequence[Node], number: int, left_out: int = 0
     ) -> SectionedPrompt:
         """Ask for `number` different structures, each for a step that is asked for at once."""
-        known = ("kernels:verdicts", "tried", "others", "strategies")
-        more = {"number": number, "strategies": _strategies(briefing)}
-        more |= self._with_pool(briefing, pool, left_out)
-        return self._prompt("outlines", briefing, (*_COMMON, *known, "task:task_outlines"), more)
+        parts = (*_COMMON, "kernels:verdicts", "tried", "others", "task:task_outlines")
+        more = {"pool": _views(briefing, pool), "number": number, "left_out": left_out}
+        return self._prompt("outlines", briefing, parts, more)
 
     def strategy(self, briefing: Briefing, pool: Sequence[Node]) -> SectionedPrompt:
         """Ask for the name of a strategy and two sentences on how to follow it."""
