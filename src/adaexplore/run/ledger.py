@@ -400,8 +400,6 @@ class Ledger:
 
     def _others(self) -> tuple[str, ...]:
         """Return what is known of the large steps in flight, a line for each of them."""
-        if not self._run.config.shows_tried:
-            return ()
         large = {ask.id for ask in self._in_flight.values() if ask.step_kind == "large"}
         records = self._store.asks("open", "queued") if large else []
         lines = (self._idea(record) for record in records if record.ask.id in large)

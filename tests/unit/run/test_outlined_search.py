@@ -127,6 +127,18 @@ def test_steps_at_once_get_different_structures_from_one_call(new_run):
     ]
 
 
+def test_the_steps_are_written_side_by_side_once_the_structures_are_named(new_run):
+    all_four = threading.Barrier(4)
+
+    class Meeting(Model):
+        def ask(self, prompt):
+            if not is_naming(prompt):
+                all_four.wait(timeout=20)
+            return super().ask(prompt)
+
+    assert outlines_of(search(new_run(), Meeting())) == sorted(NAMES)
+
+
 def test_steps_one_at_a_time_make_no_such_call(new_run):
     model = Model()
     assert outlines_of(search(new_run(), model, parallel=1)) == [""] * 4
@@ -267,6 +279,15 @@ class TestByHand:
         assert "- strategy: fusion; Two rows at once.\n" in fourth.messages[-1].text
         # A prompt does not change with what comes after it.
         assert ledger.turn(3)[1].messages == third.messages
+
+    def test_prompts_name_nothing_of_others_where_the_settings_say_so(self, ledger):
+        ledger = ledger(outlines=True, tried=False)
+        first, second = self.open(ledger, 2)
+        ledger.tell(first.id, 0, Reply(LIST, "manual"))
+        _, alone = ledger.prompt("manual")
+        given = ledger.turn(second.id)[1].messages[-1].text
+        assert "# Your structure\nbeta" in given
+        assert not any(name in given + alone.messages[-1].text for name in ("alpha", "written now"))
 
     def test_a_large_step_says_how_many_others_are_unknown(self, ledger):
         ledger = ledger()
