@@ -320,7 +320,7 @@ class Ledger:
         waits for another's outlines.
         """
         proposer, context, group = self._proposer_of(ask), self._context(ask), self._group(ask)
-        if len(group) < 2:
+        if not group:
             return proposer.begin(context)
         if ask.id == group[0].ask.id:
             return proposer.begin(replace(context, outlines=len(group)))
@@ -335,14 +335,14 @@ class Ledger:
     def waits_for(self, ask: Ask) -> int | None:
         """Return the id of the ask whose outlines an ask waits for, None if it waits for none."""
         group = self._group(ask)
-        if len(group) < 2 or ask.id == group[0].ask.id or self._outlines(group) is not None:
+        if not group or ask.id == group[0].ask.id or self._outlines(group) is not None:
             return None
         return group[0].ask.id
 
     def has_outlines(self, ask: Ask) -> bool:
         """Return True for an ask whose batch shares outlines that are known."""
         group = self._group(ask)
-        return len(group) > 1 and self._outlines(group) is not None
+        return bool(group) and self._outlines(group) is not None
 
     def _proposer_of(self, ask: Ask) -> Proposer:
         proposer = self._proposers.get(ask.proposer)
@@ -366,9 +366,10 @@ class Ledger:
         )
 
     def _group(self, ask: Ask) -> list[AskRecord]:
-        """Return the large steps of a batch that share outlines, the one that asks for them first.
+        """Return the two or more large steps of a batch that share outlines, in their order.
 
-        Empty for an ask that shares none; an ask of a batch counts once it is open.
+        The first asks for them. Empty for an ask that shares none, and for one that is not open
+        yet.
         """
         if not (ask.batch and ask.step_kind == "large" and self._run.config.names_outlines):
             return []
@@ -381,7 +382,8 @@ class Ledger:
                 self._proposers.get(record.ask.proposer), NamesOutlines
             ):
                 group.append(record)
-        return group if any(record.ask.id == ask.id for record in group) else []
+        shares = len(group) > 1 and any(record.ask.id == ask.id for record in group)
+        return group if shares else []
 
     def _outlines(self, group: Sequence[AskRecord]) -> tuple[Outline, ...] | None:
         """Return the outlines of a group, None while they are asked for."""
@@ -410,7 +412,7 @@ class Ledger:
         if record.proposal is not None:
             return "" if record.proposal.failure else record.proposal.note
         group = self._group(record.ask)
-        outlines = (self._outlines(group) if len(group) > 1 else None) or ()
+        outlines = (self._outlines(group) if group else None) or ()
         if outlines and (place := _place(record.ask, group)) < len(outlines):
             return outlines[place].name
         calls = self._store.calls(record.ask.id)
