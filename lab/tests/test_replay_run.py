@@ -40,6 +40,8 @@ class Computed:
         number = number_from(prompt.digest) % 1000
         if "Choose the one strategy" in asked:
             return Reply("fusion: one pass.", MODEL)
+        if "Answer with a numbered list of" in asked:
+            return Reply("1. one pass: fuse it.\n2. two passes: split it.", MODEL)
         if number % 5 == 0:
             return Reply("I have no idea.", MODEL)
         if "<<<<<<< OLD" in asked and (old := re.findall(r"number = \d+", asked)):
@@ -134,6 +136,8 @@ def test_a_search_of_several_steps_at_once_is_what_it_was(new_run):
     with read_run(path) as directory:
         asks = [record.ask for record in directory.store.asks()]
     assert any(ask.seen < ask.id - 1 for ask in asks)
+    named = {node.proposal.settings.get("outline") for node in nodes_of(path)}
+    assert named >= {"one pass", "two passes"}
 
 
 def test_asks_that_were_answered_late_or_never_are_gone_through_too(new_run):

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Literal
 
 from adaexplore.core import (
@@ -85,27 +86,34 @@ class _Replaying:
         self._differences: list[ReplayDifference] = []
 
     def go_through(self) -> ReplayResult:
-        for record in self._asks:
-            ask = record.ask
-            self._now = ask.opened_at
-            self._record_steps(ask.seen)
-            if ask.proposer == START:
-                chosen = ask  # the run was told where it stands
-            elif ask.step_kind == "tune":
-                chosen = self._ledger.choose_variant(self._nodes[ask.parent_id - 1])
-            else:
-                chosen = self._ledger.choose(ask.proposer)
-            self._note("selection", ask, _selection_change(ask, chosen))
-            self._again.set_reference(self._store.reference_for(ask.id))
-            self._ledger.begin(ask)
-            for call in self._calls[ask.id]:
-                self._ledger.keep(ask.id, call.prompt, call.reply)
-            outcome = record.proposal or self._outcomes.get(ask.id)
-            if ask.proposer in self._proposers:
-                self._compare_talk(ask, outcome)
-            if outcome:
-                self._ledger.queue(ask, outcome)
+        for _, batch in groupby(self._asks, key=lambda record: record.ask.batch or -record.ask.id):
+            records = list(batch)
+            for record in records:
+                self._open(record.ask)
+            for record in records:
+                ask = record.ask
+                outcome = record.proposal or self._outcomes.get(ask.id)
+                if ask.proposer in self._proposers and self._ledger.waits_for(ask) is None:
+                    self._compare_talk(ask, outcome)
+                if outcome:
+                    self._ledger.queue(ask, outcome)
         return ReplayResult(dict(self._compared), tuple(self._differences))
+
+    def _open(self, ask: Ask) -> None:
+        """Choose an ask anew and open the recorded one, with its replies."""
+        self._now = ask.opened_at
+        self._record_steps(ask.seen)
+        if ask.proposer == START:
+            chosen = ask  # the run was told where it stands
+        elif ask.step_kind == "tune":
+            chosen = self._ledger.choose_variant(self._nodes[ask.parent_id - 1])
+        else:
+            chosen = self._ledger.choose(ask.proposer)
+        self._note("selection", ask, _selection_change(ask, chosen))
+        self._again.set_reference(self._store.reference_for(ask.id))
+        self._ledger.begin(ask)
+        for call in self._calls[ask.id]:
+            self._ledger.keep(ask.id, call.prompt, call.reply)
 
     def _record_steps(self, count: int) -> None:
         """Record the missing steps until there are `count`."""

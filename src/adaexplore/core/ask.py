@@ -25,6 +25,10 @@ class Ask:
     is recorded. `pool` and `window` are ids of nodes as in `proposer.Context`, `seen` is the number
     of nodes recorded before, `seed` the step's own seed. `proposer` names the proposer that
     answers. `opened_at` is in seconds since the epoch.
+
+    Asks that are opened at once share a `batch`, the id of the first of them; it is 0 for an ask
+    that is opened alone. `others` says what other large steps in flight write, as far as it is
+    known when the ask is opened.
     """
 
     id: int
@@ -36,6 +40,8 @@ class Ask:
     seen: int
     proposer: str
     opened_at: float
+    batch: int = 0
+    others: tuple[str, ...] = ()
 
     @property
     def is_planned(self) -> bool:

@@ -254,6 +254,13 @@ class Config(BaseModel):
         "Default: true, except with the published reward and the paper's baselines "
         f"({', '.join(_SHOWING_NOTHING_ELSE)})",
     )
+    outlines: bool | None = setting(
+        "model",
+        None,
+        "where several large steps are asked for at once, a call comes first that names another "
+        "structure for each. Default: true with models; false where you answer the prompts, with "
+        "contents=published, and where tried is false",
+    )
     summary: bool | None = setting(
         "model",
         None,
@@ -593,6 +600,13 @@ class Config(BaseModel):
         if self.tried is not None:
             return self.tried
         return self.reward != "published" and self.chosen_policy not in _SHOWING_NOTHING_ELSE
+
+    @property
+    def names_outlines(self) -> bool:
+        """True where a call names structures for large steps that are asked for at once."""
+        if self.outlines is not None:
+            return self.outlines
+        return self.proposer != "manual" and self.contents == "full" and self.shows_tried
 
     @property
     def sums_up(self) -> bool:

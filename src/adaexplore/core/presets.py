@@ -41,6 +41,7 @@ _SEARCH: Mapping[str, Any] = {
     "p_strategy": 0.0,
     "p_contrast": 0.0,
     "tried": False,
+    "outlines": False,
     "summary": False,
     "contents": "published",
     "memory_threshold": 3,

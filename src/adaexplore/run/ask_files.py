@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from adaexplore.core.ask import MANUAL
+from adaexplore.core.ask import MANUAL, Ask
 from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.node import planned_steps
@@ -32,17 +34,25 @@ def write_prompts(directory: RunDirectory, count: int, folder: Path) -> dict[Pat
     ledger = ledger_of(directory)
     require_left(ledger, directory, count)
     make_folder(folder)
-    for _ in range(count):
-        ledger.prompt(MANUAL)
-    files = {}
-    for opened in ledger.open():
-        if opened.proposer != MANUAL:  # a seed that was stopped half-way
+    with ledger.together():
+        for _ in range(count):
+            ledger.prompt(MANUAL)
+    files, opened = {}, ledger.open()
+    followers = Counter(map(ledger.waits_for, opened))
+    for ask in opened:
+        if not _is_answerable(ledger, ask):
             continue
-        number, turn = ledger.turn(opened.id)
+        number, turn = ledger.turn(ask.id)
         if isinstance(turn, Prompt):
-            file = _write(folder, opened.id, number, turn)
-            files[file] = f"{opened.step_kind} step, {turn.label}"
+            file = _write(folder, ask.id, number, turn)
+            more = f" for this and {followers[ask.id]} more prompts" if followers[ask.id] else ""
+            files[file] = f"{ask.step_kind} step, {turn.label}{more}"
     return files
+
+
+def _is_answerable(ledger: Ledger, ask: Ask) -> bool:
+    """Return False for a seed that was stopped half-way, and an ask that waits for outlines."""
+    return ask.proposer == MANUAL and ledger.waits_for(ask) is None
 
 
 def take_replies(path: Path, folder: Path) -> None:
@@ -145,7 +155,7 @@ def waiting_prompts(directory: RunDirectory) -> list[WaitingPrompt]:
     if not opened:
         return []
     ledger, found = ledger_of(directory), []
-    for ask in opened:
+    for ask in (ask for ask in opened if _is_answerable(ledger, ask)):
         prompts, proposal = ledger.replay(ask)
         if proposal is None:
             purpose = f"{ask.step_kind} step, {prompts[-1].label}"
@@ -158,6 +168,17 @@ def _write(folder: Path, ask_id: int, number: int, prompt: Prompt) -> Path:
     file = folder / f"{ask_id}.{number + 1}.md"
     file.write_text(prompt_text(prompt) + "\n", encoding="utf-8")
     return file
+
+
+def _write_first(ledger: Ledger, asks: Sequence[Ask], folder: Path) -> list[str]:
+    """Write the first prompts of the asks that can be answered; return the names of the files."""
+    names = []
+    for ask in asks:
+        if _is_answerable(ledger, ask):
+            _, turn = ledger.turn(ask.id)
+            assert isinstance(turn, Prompt)
+            names.append(_write(folder, ask.id, 0, turn).name)
+    return names
 
 
 def reply_files(paths: list[Path]) -> list[Path]:
@@ -189,10 +210,13 @@ def tell_one(directory: RunDirectory, ledger: Ledger, file: Path) -> str:
         raise BadInputError(f"larger than {_MOST_BYTES >> 20} MiB: that is no reply")
     ask_id, number = int(match[1]), int(match[2]) - 1
     text = file.read_text(encoding="utf-8", errors="replace")
+    waiting = [ask for ask in ledger.open() if ledger.waits_for(ask) == ask_id]
     turn = tell_text(directory, ledger, ask_id, number, text)
     if isinstance(turn, Prompt):
         after = _write(file.parent, ask_id, number + 1, turn)
-        return f"taken; there is a follow-up, {turn.label}: {after.name}"
+        told = f"taken; there is a follow-up, {turn.label}: {after.name}"
+        others = _write_first(ledger, waiting, file.parent)
+        return f"{told}; and for other steps: {', '.join(others)}" if others else told
     if turn is None:
         return "told before"
     if turn.failure:

@@ -94,6 +94,7 @@ class Search:
         self._workers: Workers[_Step | None] = Workers()
         self._in_flight: list[_Step] = []
         self._judging: dict[str, threading.Event] = {}  # by candidate, set once that is recorded
+        self._outlined: dict[int, threading.Event] = {}  # by ask, set once it has named outlines
         self._stopped = ""  # the reason to begin no further step
         self._error: Exception | None = None
         patience_s = self._run.config.outage_patience_s
@@ -228,17 +229,14 @@ class Search:
     def _carry_out(self, asks: Iterator[AskRecord | Event]) -> Generator[Event]:
         """Make steps of asks, `parallel` at once."""
         while True:
-            while len(self._in_flight) < self._parallel and not (self._stopped or self._error):
-                match next(asks, None):
-                    case None:
-                        break
-                    case AskRecord() as record:
-                        number = len(self._ledger.nodes) + len(self._in_flight) + 1
-                        step = _Step(record.ask, self._step(record, number))
-                        self._in_flight.append(step)
-                        yield from self._go_on(step, Landed(step))
-                    case event:
-                        yield event
+            opened = yield from self._open(asks)
+            for step in opened:
+                if self._error:
+                    self._in_flight.remove(step)
+                else:
+                    yield from self._go_on(step, Landed(step))
+            if opened:
+                continue  # some may have ended at once
             if not self._in_flight:
                 break
             landed = self._workers.next()
@@ -248,6 +246,22 @@ class Search:
                 yield from self._go_on(landed.key, landed)
         if self._error:
             raise self._error
+
+    def _open(self, asks: Iterator[AskRecord | Event]) -> Generator[Event, None, list[_Step]]:
+        """Return new steps, as many as may be in flight beside the others; asks are one batch."""
+        opened: list[_Step] = []
+        with self._ledger.together():
+            while len(self._in_flight) < self._parallel and not (self._stopped or self._error):
+                match next(asks, None):
+                    case None:
+                        break
+                    case AskRecord() as record:
+                        number = len(self._ledger.nodes) + len(self._in_flight) + 1
+                        opened.append(_Step(record.ask, self._step(record, number)))
+                        self._in_flight.append(opened[-1])
+                    case event:
+                        yield event
+        return opened
 
     def _go_on(self, step: _Step, landed: Landed[_Step | None]) -> Iterator[Event]:
         """Give a step the result of its work; take it to its next work, or to its end."""
@@ -310,18 +324,33 @@ class Search:
 
         None where another step failed meanwhile.
         """
+        if not (yield from self._wait_for_outline(ask)):
+            return None
+        outlined = self._outlined[ask.id] = threading.Event()
         client = self._clients.get(ask.proposer)
         dialogue = self._ledger.dialogue(ask)
         replies: list[Reply | None] = [None, *self._ledger.replies(ask)]
-        while True:
-            match (yield partial(next_reply, dialogue, replies, client)):
-                case Proposal() as proposal:
-                    return self._ledger.queue(ask, proposal)
-                case prompt, reply:
-                    self._ledger.keep(ask.id, prompt, reply)
-                    replies = [reply]
-            if self._error:
-                return None
+        try:
+            while True:
+                match (yield partial(next_reply, dialogue, replies, client)):
+                    case Proposal() as proposal:
+                        return self._ledger.queue(ask, proposal)
+                    case prompt, reply:
+                        self._ledger.keep(ask.id, prompt, reply)
+                        replies = [reply]
+                if self._error:
+                    return None
+                if not outlined.is_set() and self._ledger.has_outlines(ask):
+                    outlined.set()
+        finally:
+            outlined.set()
+
+    def _wait_for_outline(self, ask: Ask) -> Generator[Work, Any, bool]:
+        """Wait while another step asks for the outline of this one; False if it gets none."""
+        first = self._ledger.waits_for(ask)
+        if first in self._outlined:
+            yield self._outlined[first].wait
+        return not (self._error or self._ledger.waits_for(ask))
 
     def _find(self, proposal: Proposal) -> Generator[Work, Any, Evaluation | None]:
         """Return the evaluation of an identical candidate, waiting for one that is in flight."""

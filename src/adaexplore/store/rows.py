@@ -121,7 +121,7 @@ def ask_record(row: Row[Any]) -> AskRecord:
     values = dict(row._mapping)
     del values["run_id"]
     state, proposal = values.pop("state"), values.pop("proposal")
-    ask = Ask(**values | {"pool": tuple(values["pool"]), "window": tuple(values["window"])})
+    ask = Ask(**values | {name: tuple(values[name]) for name in ("pool", "window", "others")})
     return AskRecord(ask, state, proposal_of(proposal) if proposal else None)
 
 

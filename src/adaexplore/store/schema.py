@@ -120,6 +120,8 @@ asks = Table(
     Column("seen", Integer, nullable=False),
     Column("proposer", Words, nullable=False),
     Column("opened_at", Float, nullable=False),
+    Column("batch", Integer, nullable=False, default=0),
+    Column("others", Json, nullable=False, default=()),
     Column("state", Words, nullable=False),
     Column("proposal", Json),
 )

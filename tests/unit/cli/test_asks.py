@@ -3,6 +3,9 @@
 import pytest
 from test_search_commands import Renaming
 
+from adaexplore.core.errors import BadInputError
+from adaexplore.run.agents import AgentRuns
+from adaexplore.run.ask_files import waiting_prompts
 from adaexplore.run.session import Session
 from adaexplore.store import read_run
 
@@ -25,23 +28,20 @@ SETTINGS = ("--set", "p_strategy=0", "--set", "p_contrast=0", "--set", "reviser=
 
 
 @pytest.fixture
-def run(adaexplore, problem, tmp_path):
-    path = tmp_path / "run"
-    result = adaexplore(
-        "explore",
-        problem,
-        "--proposer",
-        "manual",
-        "--device",
-        "cpu",
-        "--run",
-        path,
-        "--steps",
-        3,
-        *SETTINGS,
-    )
-    assert result.code == 0, result
-    return path
+def new_run(adaexplore, problem, tmp_path):
+    def new_run(*settings):
+        path = tmp_path / "run"
+        words = ("--proposer", "manual", "--device", "cpu", "--run", path, "--steps", 3)
+        result = adaexplore("explore", problem, *words, *SETTINGS, *settings)
+        assert result.code == 0, result
+        return path
+
+    return new_run
+
+
+@pytest.fixture
+def run(new_run):
+    return new_run()
 
 
 @pytest.fixture
@@ -254,3 +254,38 @@ def test_a_folder_without_replies(adaexplore, run, asks):
 
 def test_a_place_that_is_not_there(adaexplore, run, asks):
     assert "does not exist" in adaexplore("tell", run, asks).complaint
+
+
+def test_structures_are_asked_for_before_the_prompts_that_get_them(adaexplore, new_run, asks):
+    run = new_run("--set", "outlines=true")
+    asked = adaexplore("ask", run, "-n", 3, "-o", asks)
+    assert "1.1.md: large step, outlines for this and 2 more prompts;" in asked.out
+    assert names(asks) == ["1.1.md"]
+    with read_run(run) as directory:
+        assert [waiting.ask_id for waiting in waiting_prompts(directory)] == [1]
+    agents = AgentRuns()
+    assert agents.next_prompt(run)["kind"] == "outlines"
+    assert agents.next_prompt(run)["waiting"] == [1]
+    with pytest.raises(BadInputError, match="ask 2 has no prompt yet"):
+        agents.next_prompt(run, 2)
+    agents.close()
+
+    (asks / "2.1.reply.md").write_text(RIGHT)
+    early = adaexplore("tell", run, asks)
+    assert early.code == 2
+    assert "2.1.reply.md: ask 2 has no prompt yet" in early.out
+    (asks / "2.1.reply.md").unlink()
+
+    (asks / "1.1.reply.md").write_text("1. one loop: fuse.\n2. two loops: split.")
+    told = " ".join(adaexplore("tell", run, asks).out.split())
+    assert "a follow-up, large.outline: 1.2.md; and for other steps: 2.1.md, 3.1.md" in told
+    assert "# Your structure\none loop: fuse." in (asks / "1.2.md").read_text()
+    assert "# Your structure\ntwo loops: split." in (asks / "2.1.md").read_text()
+    assert "- one loop\n- two loops\n" in (asks / "3.1.md").read_text()
+    (asks / "2.1.reply.md").write_text(RIGHT)
+    assert "a candidate of 9 lines is queued" in adaexplore("tell", run, asks).out
+    adaexplore("resume", run)
+    with read_run(run) as directory:
+        [node] = directory.store.nodes()
+    assert node.proposal.note == "outline: two loops; One pass."
+    assert "1.2.md" in adaexplore("ask", run, "-n", 0, "-o", asks).out

@@ -48,7 +48,9 @@ def made(tmp_path, problem):
     path = tmp_path / "made"
     record = RunRecord(
         problem=Problem("problem", problem.read_text(), "cpp", "cpu"),
-        config=parse_settings(SETTINGS[1::2]).model_copy(update={"seed": 0, "steps": 3}),
+        config=parse_settings(SETTINGS[1::2]).model_copy(
+            update={"seed": 0, "steps": 3, "proposer": MANUAL}
+        ),
         proposers=(MANUAL,),
         environment=Environment(),
         command="adaexplore start problem.py",

@@ -54,7 +54,8 @@ def write_format_1(engine, store: SqlStore) -> None:
         old.reflect(target)
         for table in schema.RECORDS:
             for row in source.execute(table.select()):
-                values = {k: v for k, v in row._mapping.items() if k != "run_id"}
+                known = old.tables[table.name].c
+                values = {k: v for k, v in row._mapping.items() if k in known}
                 values |= {"format_version": 1} if table.name == "run" else {}
                 plain = {k: _plain(table.c[k].type, v) for k, v in values.items()}
                 target.execute(old.tables[table.name].insert().values(plain))

@@ -16,7 +16,7 @@ from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
 from adaexplore.core.version import __version__
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 """Format number; rises with every change that an earlier release could not read."""
 
 

@@ -85,7 +85,7 @@ def _note(text: str) -> str:
     return ""
 
 
-def one_line(text: str) -> str:
-    """Return a text in one line of bounded length."""
+def one_line(text: str, most: int = _NOTE_CHARS) -> str:
+    """Return a text in one line of at most `most` characters."""
     line = " ".join(text.split())
-    return line if len(line) <= _NOTE_CHARS else f"{line[: _NOTE_CHARS - 1]}…"
+    return line if len(line) <= most else f"{line[: most - 1]}…"

@@ -45,7 +45,7 @@ def read_plan(reply: str, most: int) -> tuple[str, ...]:
             elif items:
                 items[-1] += f" {line.strip()}"
         if items:
-            return tuple(map(one_line, items))[:most]
+            return tuple(one_line(item) for item in items[:most])
     return (one_line(reply),)
 
 

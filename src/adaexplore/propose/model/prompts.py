@@ -17,6 +17,7 @@ from adaexplore.core.evaluation import Failed, Fault, Passed
 from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.node import Node
 from adaexplore.core.problem import LANGUAGES, Language, Problem
+from adaexplore.core.protocols.proposer import Outline
 from adaexplore.languages import DIALECTS, notes_of
 from adaexplore.llm.templating import Templates, read_templates
 from adaexplore.propose.model.hardware import hardware_of
@@ -51,8 +52,9 @@ class Briefing:
     `facts` is the run's record of the reference, `environment` its record of the machine. `rules`
     come from memory, most useful first. `demand` is a further demand of the user on every kernel.
     `tried` are steps like this one, best first. `contrast` are kernels to compare, fastest first.
-    `summary` is a model's, of the search so far. `in_flight` counts the other steps in flight.
-    `feedback` says what is told of evaluations.
+    `summary` is a model's, of the search so far. `in_flight` counts the other steps in flight,
+    `others` says what some of them write, as far as it is known. `outline` is the structure that
+    this step is to write, if it is given one. `feedback` says what is told of evaluations.
     """
 
     problem: Problem
@@ -64,6 +66,8 @@ class Briefing:
     contrast: Sequence[Node] = ()
     summary: str = ""
     in_flight: int = 0
+    others: Sequence[str] = ()
+    outline: Outline | None = None
     feedback: Feedback = "full"
 
 
@@ -99,16 +103,26 @@ class Prompts:
         return hashlib.sha256(parts.encode()).hexdigest()
 
     def large(self, briefing: Briefing, pool: Sequence[Node], left_out: int = 0) -> SectionedPrompt:
-        """Ask for a new module, faster than the kernels of `pool`.
+        """Ask for a new module, faster than the kernels of `pool`, by an outline if there is one.
 
         `left_out` kernels were omitted to fit the model's context; the prompt says so.
         """
-        parts = (*_COMMON, *self._for_code(pool), "pool", "tried", "summary", "task:task_large")
-        return self._prompt("large", briefing, parts, self._with_pool(briefing, pool, left_out))
+        known = ("pool", "tried", "summary", "others", "outline")
+        label, task = large_task(briefing, "task_large")
+        parts = (*_COMMON, *self._for_code(pool), *known, f"task:{task}")
+        return self._prompt(label, briefing, parts, self._with_pool(briefing, pool, left_out))
+
+    def outlines(
+        self, briefing: Briefing, pool: Sequence[Node], number: int, left_out: int = 0
+    ) -> SectionedPrompt:
+        """Ask for `number` different structures, each for a step that is asked for at once."""
+        parts = (*_COMMON, "kernels:verdicts", "tried", "others", "task:task_outlines")
+        more = {"pool": _views(briefing, pool), "number": number, "left_out": left_out}
+        return self._prompt("outlines", briefing, parts, more)
 
     def strategy(self, briefing: Briefing, pool: Sequence[Node]) -> SectionedPrompt:
         """Ask for the name of a strategy and two sentences on how to follow it."""
-        known = ("kernels:verdicts", "tried", "summary")
+        known = ("kernels:verdicts", "tried", "summary", "others")
         parts = (*_COMMON, *known, "strategies", "task:task_strategy")
         more = {"pool": _views(briefing, pool), "strategies": _strategies(briefing)}
         return self._prompt("strategy", briefing, parts, more)
@@ -128,8 +142,8 @@ class Prompts:
 
         Kernels to compare stand in the place of the pool.
         """
-        known = ("contrast" if briefing.contrast else "pool", "tried", "summary")
-        parts = (*_COMMON, *known, "strategies", "task:task_items")
+        known = ("tried", "summary", "others", "strategies", "outline")
+        parts = (*_COMMON, "contrast" if briefing.contrast else "pool", *known, "task:task_items")
         more = {"most": items, "strategies": _strategies(briefing)}
         more |= self._with_pool(briefing, pool, left_out)
         return self._prompt("plan", briefing, parts, more)
@@ -168,7 +182,8 @@ class Prompts:
 
     def contrastive(self, briefing: Briefing) -> SectionedPrompt:
         """Ask what makes the faster of the contrasted kernels faster, and for a better kernel."""
-        parts = (*_COMMON, "rules", "language", "contrast", "summary", "task:task_contrast")
+        known = ("contrast", "summary", "others", "outline")
+        parts = (*_COMMON, "rules", "language", *known, "task:task_contrast")
         return self._prompt("large.contrast", briefing, parts, {})
 
     def reviser(self, briefing: Briefing, window: Sequence[Node]) -> SectionedPrompt:
@@ -299,6 +314,11 @@ class Prompts:
         return sections
 
 
+def large_task(briefing: Briefing, plain: str) -> tuple[str, str]:
+    """Return the label and the task of a large step: `plain`, or that of a step with an outline."""
+    return ("large.outline", "task_outline") if briefing.outline else ("large", plain)
+
+
 def read_prompts(folder: Path) -> dict[str, str]:
     """Return the templates in a user's folder, by the path of each file.
 
@@ -335,6 +355,8 @@ def _variables(briefing: Briefing) -> dict[str, Any]:
         "tried": _views(briefing, briefing.tried),
         "summary": briefing.summary.strip(),
         "in_flight": briefing.in_flight,
+        "others": briefing.others,
+        "outline": briefing.outline,
         "patch_format": FORMAT,
     }
 

@@ -6,16 +6,16 @@ import random
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from functools import partial
+from typing import TypeVar
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.config import Config
 from adaexplore.core.evaluation import Passed
 from adaexplore.core.node import Node
-from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
 from adaexplore.core.protocols.client import Prompt, Reply
-from adaexplore.core.protocols.proposer import Context, Dialogue
+from adaexplore.core.protocols.proposer import Context, Dialogue, Outline, OutlineFlow
 from adaexplore.llm.code import ReplyError
 from adaexplore.propose.model.answers import (
     ReadReply,
@@ -27,6 +27,7 @@ from adaexplore.propose.model.answers import (
     whole_module,
 )
 from adaexplore.propose.model.kernels import judged_before, to_contrast, tried_before
+from adaexplore.propose.model.outlines import read_outlines
 from adaexplore.propose.model.plans import PlanItem, progress, read_plan
 from adaexplore.propose.model.prompts import Briefing, Prompts, Turn
 from adaexplore.propose.model.sections import SectionedPrompt
@@ -53,10 +54,11 @@ class ModelProposer:
 
     `rules` returns memory's rules for a context, most useful first. `lint` returns the known faults
     of a source; the model is told of them once and may fix them before the evaluation. The settings
-    choose the form of a step. A large step writes a new module, alone, from a chosen strategy or
-    from a contrast of kernels. A small step repairs a failed kernel, or revises and patches. With
-    the policy `stepwise`, a large step makes a plan and its first version, and a small step carries
-    out the next item. Before any of them, a call may sum up the search so far.
+    choose the form of a step. A large step writes a new module, alone, by an outline, from a chosen
+    strategy or from a contrast of kernels. A small step repairs a failed kernel, or revises and
+    patches. With the policy `stepwise`, a large step makes a plan and its first version, and a
+    small step carries out the next item. Before any of them, a call may sum up the search so far.
+    Before several large steps at once, a call names a different structure, an outline, for each.
     """
 
     def __init__(
@@ -73,8 +75,58 @@ class ModelProposer:
 
     def begin(self, context: Context) -> Dialogue:
         """See `Proposer.begin`."""
+        tokens: Counter[str] = Counter()
+        if context.outlines:
+            outlines = yield from _counting(self.outline(context), tokens)
+            context = context.given(outlines, 0)
+        briefing = self._briefing(context)
+        summary = yield from _counting(self._summary(context, briefing), tokens)
+        form, flow = self._flow(context, replace(briefing, summary=summary))
+        settings = {"form": form}
+        if context.outline:
+            settings["outline"] = context.outline.name
+        try:
+            answer = yield from _counting(self._without_faults(context, flow), tokens)
+        except _NoAnswerError as error:
+            return Proposal(
+                candidate=Candidate("", context.problem.language),
+                origin=ORIGIN,
+                note=f"{form}: {error}",
+                settings={**settings, "prompt_tokens": dict(tokens)},
+                failure=str(error),
+            )
+        plan = {"plan": list(answer.plan)} if answer.plan else {}
+        notes = filter(None, [settings.get("outline"), answer.note])
+        return Proposal(
+            candidate=Candidate(answer.source, context.problem.language),
+            origin=ORIGIN,
+            note=": ".join(filter(None, [form, "; ".join(notes)])),
+            settings={**settings, "prompt_tokens": dict(tokens), **plan},
+            prompt=_as_text(answer.prompt),
+            reply=answer.reply.text,
+        )
+
+    def outline(self, context: Context) -> OutlineFlow:
+        """See `NamesOutlines.outline`."""
+        briefing, number = self._briefing(context), context.outlines
+
+        def asking(skip: int) -> SectionedPrompt:
+            return self._prompts.outlines(briefing, context.pool[skip:], number, skip)
+
+        def read(_: Prompt, reply: Reply) -> tuple[Outline, ...]:
+            return read_outlines(reply.text, number)
+
+        try:
+            return (yield from self._readable(asking, len(context.pool), read))
+        except _NoAnswerError:
+            return ()
+
+    def close(self) -> None:
+        """Do nothing: a client is closed by its creator."""
+
+    def _briefing(self, context: Context) -> Briefing:
         others, feedback = self._settings.shows_tried, self._settings.feedback
-        briefing = Briefing(
+        return Briefing(
             problem=context.problem,
             facts=context.facts,
             environment=context.environment,
@@ -82,26 +134,10 @@ class ModelProposer:
             demand=self._settings.demand,
             tried=tried_before(context, feedback) if others else (),
             in_flight=context.in_flight if others else 0,
+            others=context.others if others else (),
+            outline=context.outline,
             feedback=feedback,
         )
-        tokens: Counter[str] = Counter()
-        summary = yield from _counting(self._summary(context, briefing), tokens)
-        form, flow = self._flow(context, replace(briefing, summary=summary))
-        try:
-            answer = yield from _counting(self._without_faults(context, flow), tokens)
-        except _NoAnswerError as error:
-            return _failed(context.problem, form, str(error), tokens)
-        return Proposal(
-            candidate=Candidate(answer.source, context.problem.language),
-            origin=ORIGIN,
-            note=f"{form}: {answer.note}" if answer.note else form,
-            settings=_settings(form, tokens, answer.plan),
-            prompt=_as_text(answer.prompt),
-            reply=answer.reply.text,
-        )
-
-    def close(self) -> None:
-        """Do nothing: a client is closed by its creator."""
 
     def _flow(self, context: Context, briefing: Briefing) -> tuple[str, AnswerFlow]:
         """Return the form of this step and its flow."""
@@ -122,6 +158,8 @@ class ModelProposer:
             return "plan", self._plan(replace(briefing, contrast=contrast), context.pool)
         if contrast:
             return "contrast", self._contrast(briefing, contrast)
+        if context.outline:
+            return "outline", self._large(briefing, context.pool)
         if rng.random() < settings.p_strategy:
             return "strategy", self._strategy(briefing, context.pool)
         return "large", self._large(briefing, context.pool)
@@ -232,20 +270,29 @@ class ModelProposer:
     def _asked_for(
         self, asking: Callable[[int], SectionedPrompt], max_omitted: int, read: ReadReply
     ) -> AnswerFlow:
-        """Return the source that `read` finds in a reply.
+        """Return the source that `read` finds in a reply."""
+        return (yield from self._readable(asking, max_omitted, partial(read_answer, read)))
+
+    def _readable(
+        self,
+        asking: Callable[[int], SectionedPrompt],
+        max_omitted: int,
+        read: Callable[[Prompt, Reply], T],
+    ) -> Generator[Prompt, Reply, T]:
+        """Return the content that `read` finds in a reply.
 
         If the settings allow it, an unusable reply is asked for again, once, with the reason.
         """
         prompt, reply = yield from self._fitting(asking, max_omitted)
         try:
-            return read_answer(read, prompt, reply)
+            return read(prompt, reply)
         except ReplyError as error:
             if not self._settings.ask_again:
                 raise _NoAnswerError(one_line(str(error))) from None
             prompt = prompt.after(reply.text, self._prompts.again(str(error)), "again")
         reply = yield from self._whole(prompt)
         try:
-            return read_answer(read, prompt, reply)
+            return read(prompt, reply)
         except ReplyError as error:
             raise _NoAnswerError(f"asked twice: {one_line(str(error))}") from None
 
@@ -327,17 +374,6 @@ def _counting(
     except StopIteration as end:
         value: T = end.value
         return value
-
-
-def _failed(problem: Problem, form: str, reason: str, tokens: Counter[str]) -> Proposal:
-    empty = Candidate("", problem.language)
-    note = f"{form}: {reason}"
-    return Proposal(empty, ORIGIN, note, _settings(form, tokens), failure=reason)
-
-
-def _settings(form: str, tokens: Counter[str], plan: Sequence[str] = ()) -> dict[str, Any]:
-    """Return the form of the step, the estimated tokens of its prompts by section, and its plan."""
-    return {"form": form, "prompt_tokens": dict(tokens)} | ({"plan": list(plan)} if plan else {})
 
 
 def _as_text(prompt: Prompt) -> str:

@@ -9,12 +9,12 @@ from adaexplore.core.evaluation import NOT_COMPILED, Evaluation, Failed, Passed,
 from adaexplore.core.node import Node
 from adaexplore.core.text.units import duration_us, speedup
 from adaexplore.propose.model.kernels import KernelView, kernel_view
-from adaexplore.propose.model.prompts import Briefing, Prompts, Turn
+from adaexplore.propose.model.prompts import Briefing, Prompts, Turn, large_task
 from adaexplore.propose.model.sections import SectionedPrompt
 
 _LOG_CHARS = 2000
 _COMMON = ("system:published_system", "problem:published_problem", "rules:published_rules")
-_ADDED = ("contrast", "tried", "summary")
+_ADDED = ("contrast", "tried", "summary", "others", "outline")
 """Sections that are empty unless settings ask for them."""
 
 
@@ -27,11 +27,21 @@ class PublishedPrompts(Prompts):
 
     def large(self, briefing: Briefing, pool: Sequence[Node], left_out: int = 0) -> SectionedPrompt:
         """Ask for a new module, faster than the kernels of `pool`."""
-        parts = (*_COMMON, "pool:published_kernels", *_ADDED, "task:published_task_large")
+        label, task = large_task(briefing, "published_task_large")
+        parts = (*_COMMON, "pool:published_kernels", *_ADDED, f"task:{task}")
         right = all(isinstance(node.evaluation, Passed) for node in pool)
         title = "Kernels to beat" if right else "Earlier kernels"
         more = {"title": title, "kernels": _measured(briefing, pool), "left_out": left_out}
-        return self._prompt("large", briefing, parts, more)
+        return self._prompt(label, briefing, parts, more)
+
+    def outlines(
+        self, briefing: Briefing, pool: Sequence[Node], number: int, left_out: int = 0
+    ) -> SectionedPrompt:
+        """Ask for `number` different structures, each for a step that is asked for at once."""
+        parts = (*_COMMON, "pool:published_kernels", "tried", "others", "task:task_outlines")
+        kernels = _measured(briefing, pool)
+        more = {"title": "Kernels so far", "kernels": kernels, "pool": kernels, "number": number}
+        return self._prompt("outlines", briefing, parts, {**more, "left_out": left_out})
 
     def contrastive(self, briefing: Briefing) -> SectionedPrompt:
         """Ask what makes the faster of the contrasted kernels faster, and for a better kernel."""

@@ -9,6 +9,7 @@ from adaexplore.core.evaluation import Estimate, Evaluation, Failed, Passed, Tim
 from adaexplore.core.node import Node
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
+from adaexplore.core.protocols.proposer import Outline
 from adaexplore.propose.model.plans import PlanItem
 from adaexplore.propose.model.prompts import Briefing, Prompts, Turn
 
@@ -24,11 +25,17 @@ def rehearse(prompts: Prompts, briefing: Briefing) -> None:
     broken = _node(briefing.problem, 3, _FAILED)
     pool, window = [slow, fast], [fast, broken]
     prompts.large(briefing, [])
-    briefing = replace(briefing, tried=[slow, broken], in_flight=1)
+    briefing = replace(briefing, tried=[slow, broken], in_flight=2, others=["an idea"])
     prompts.summary(briefing, pool)
     prompts.summary(briefing, window, left_out=1)
+    prompts.outlines(briefing, [], 2)
+    prompts.outlines(briefing, pool, 2, left_out=1)
     briefing = replace(briefing, summary="a summary")
     prompts.large(briefing, pool, left_out=1)
+    outlined = replace(briefing, outline=Outline("a structure", "what it is"))
+    prompts.large(outlined, pool)
+    prompts.plan(outlined, pool, 2)
+    prompts.contrastive(replace(outlined, contrast=pool))
     chosen = Turn(prompts.strategy(briefing, pool), "a strategy")
     prompts.large_with_strategy(briefing, pool, chosen)
     prompts.large_with_strategy(briefing, pool, chosen, left_out=1)

@@ -1,6 +1,7 @@
 import re
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from asked import (
@@ -606,6 +607,10 @@ class TestTemplates:
     def test_every_template_file_is_listed(self):
         of_languages = {*map(notes_name, LANGUAGES), *EXAMPLES}
         assert {file.name for file in OWN.iterdir()} == set(TEMPLATES) - of_languages
+
+    def test_the_documentation_lists_every_template(self):
+        told = (Path(__file__).parents[4] / "docs/prompts.md").read_text()
+        assert [file.name for file in OWN.iterdir() if f"`{file.name}`" not in told] == []
 
     def test_every_variable_is_described_and_used(self):
         texts = {file.name: file.read_text() for file in OWN.iterdir()}
