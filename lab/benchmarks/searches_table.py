@@ -17,10 +17,9 @@ from statistics import geometric_mean, median
 
 from record_table import interval_of_mean
 
-from adaexplore.core.evaluation import Passed
-from adaexplore.core.node import Node, planned_steps
-from adaexplore.report.campaign.summary import CampaignSummary, Result
-from adaexplore.run.campaign.recorded import recorded
+from adaexplore.core import Node, Passed
+from adaexplore.report import CampaignSummary, Result
+from adaexplore.run import recorded
 from adaexplore.store import read_run
 
 _MOST_KERNELS = 2
@@ -60,7 +59,7 @@ def rows_of(summary: CampaignSummary, folder: Path, after: Sequence[int]) -> lis
     rows = []
     for result in (one for group in summary.groups for one in group.results):
         with read_run(folder / result.folder) as run:
-            steps = planned_steps(run.store.nodes())
+            steps = [node for node in run.store.nodes() if node.is_planned]
         claims = tuple(best_claim(steps[:count]) for count in after)
         rows.append(Row(result, claims, bool(steps) and isinstance(steps[0].evaluation, Passed)))
     return rows

@@ -11,29 +11,15 @@ times of its baselines, its labels and PyTorch's own error are unknown and left 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import time
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from adaexplore.core.config import Config
-from adaexplore.core.errors import BadInputError
-from adaexplore.core.facts import ReferenceFacts, ReferenceRoofline
-from adaexplore.core.problem import Precision, Problem
-from adaexplore.evaluate.kernels.count import without_values
-from adaexplore.evaluate.offline.full_size import full_size
-from adaexplore.evaluate.timing.roofline import Peaks, RooflineModel, Work
+from adaexplore.core import BadInputError, Config, Problem
+from adaexplore.evaluate import counted_facts
 from adaexplore.problems import load_problem
-from adaexplore.run.ask_files import write_prompts
-from adaexplore.run.campaign.file import campaign_order
-from adaexplore.run.proposers import make_plan, with_memory
-from adaexplore.run.records import settled
-from adaexplore.sandbox.user.user_code import Instance
+from adaexplore.run import campaign_order, make_plan, settled, with_memory, write_prompts
 from adaexplore.store import RunRecord, make_run, open_run, read_run
-
-BYTES_OF_WEIGHT: dict[Precision, int] = {"fp32": 4, "tf32": 2, "half": 2}
-"""The narrowest form of a weight's element in a class, as the roofline counts it."""
 
 
 def main() -> None:
@@ -74,41 +60,9 @@ def record_ahead(problem: Problem, config: Config, like: RunRecord) -> RunRecord
         environment=like.environment,
         command="",
         created_at=time.time(),
-        reference=facts_ahead(problem, like.reference.roofline),
+        reference=counted_facts(problem, like.reference),
         plan=plan.to_json(),
     )
-
-
-def facts_ahead(problem: Problem, measured: ReferenceRoofline | None) -> ReferenceFacts:
-    """Return what is known of a reference by its shapes and by the measured rates of a GPU.
-
-    Nothing is known of a reference that cannot run on tensors without data.
-    """
-    problem = replace(problem, device="cpu")
-    with TemporaryDirectory() as folder, contextlib.chdir(folder):  # sources are written there
-        full = full_size(problem)
-        layers = 0 if full.why else _layers(problem)
-    if full.why or measured is None:
-        return ReferenceFacts(precision=problem.checks.precision)
-    first = full.timed[0]
-    read = first.least_bytes + full.parameters * BYTES_OF_WEIGHT[problem.checks.precision]
-    peaks = Peaks(measured.bytes_per_s, measured.flops_per_s, measured.overhead_us)
-    model = RooflineModel(Work(read, first.least_flops, 0), peaks, problem.checks.precision)
-    return ReferenceFacts(
-        precision=problem.checks.precision,
-        parameters=full.parameters,
-        layers=layers,
-        outputs=first.outputs,
-        inputs=first.forms,
-        roofline=model.facts(),
-    )
-
-
-def _layers(problem: Problem) -> int:
-    """Return the number of the model's modules without modules inside."""
-    with without_values():
-        model = Instance.judged(problem, Path.cwd(), device="meta").model
-    return sum(next(module.children(), None) is None for module in model.modules())
 
 
 def _problem(path: Path, config: Config, like: RunRecord) -> Problem:

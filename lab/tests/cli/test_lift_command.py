@@ -8,7 +8,7 @@ import pytest
 from adaexplore.core.evaluation import Failed
 from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
 from adaexplore.memory.files import BUNDLED, load_memory, memory_path, save_memory
-from adaexplore.run import session
+from adaexplore.run import processes
 from adaexplore.store import read_run
 from elementwise import candidate, reference
 from llm_server import LlmServer, status
@@ -214,7 +214,7 @@ class Stumbling(OfflineEvaluator):
 def test_what_the_machinery_spoils_is_judged_again_and_not_counted(
     lift, model, monkeypatch, tmp_path
 ):
-    monkeypatch.setattr(session, "OfflineEvaluator", Stumbling)
+    monkeypatch.setattr(processes, "OfflineEvaluator", Stumbling)
     words = ("--model", LOCAL, "--tasks", 1, "--parallel", 1)
     Stumbling.failures = 6
     spoiled = lift(*words)

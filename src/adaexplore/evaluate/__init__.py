@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from adaexplore.evaluate.judge.recorded import RecordedEvaluator as RecordedEvaluator
     from adaexplore.evaluate.judge.recorded import UnseenCandidateError as UnseenCandidateError
     from adaexplore.evaluate.judge.trials import try_baselines as try_baselines
+    from adaexplore.evaluate.offline.counted import counted_facts as counted_facts
     from adaexplore.evaluate.offline.evaluator import OfflineEvaluator as OfflineEvaluator
     from adaexplore.evaluate.timing.baselines_offered import OFFERED as OFFERED
     from adaexplore.evaluate.timing.baselines_trial import Trial as Trial

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from adaexplore.run.ask_files import take_replies as take_replies
     from adaexplore.run.ask_files import write_prompts as write_prompts
     from adaexplore.run.bench.order import place_task as place_task
+    from adaexplore.run.campaign.file import campaign_order as campaign_order
+    from adaexplore.run.campaign.recorded import recorded as recorded
     from adaexplore.run.campaign.turns import Campaign as Campaign
     from adaexplore.run.campaign.turns import Progress as Progress
     from adaexplore.run.campaign.turns import Rules as Rules
@@ -27,8 +29,10 @@ if TYPE_CHECKING:
     from adaexplore.run.proposers import make_plan as make_plan
     from adaexplore.run.proposers import model_proposers as model_proposers
     from adaexplore.run.proposers import open_clients as open_clients
+    from adaexplore.run.proposers import with_memory as with_memory
     from adaexplore.run.recall import recalling as recalling
     from adaexplore.run.records import record_of as record_of
+    from adaexplore.run.records import settled as settled
     from adaexplore.run.results import summary_of as summary_of
     from adaexplore.run.search import Search as Search
     from adaexplore.run.session import INTERRUPTED as INTERRUPTED

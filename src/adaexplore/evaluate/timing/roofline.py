@@ -48,7 +48,7 @@ EMULATION = 3
 _AS_PRECISE: Mapping[Precision, Precision] = {"tf32": "half"}
 """fp16 has TF32's 11 bits of significand: scaled into its range, operands lose nothing by it."""
 
-_PACKED_BYTES: Mapping[Precision, int] = {"fp32": 4, "tf32": 2, "half": 2}
+PACKED_BYTES: Mapping[Precision, int] = {"fp32": 4, "tf32": 2, "half": 2}
 """What a constructor can pack an element of a weight into in a class: with a scale, 16 bits hold
 the 11 bits of significand that TF32 rounds to, and 8 bits are less than half precision asks for."""
 
@@ -337,7 +337,7 @@ def _written_bytes(out: Tensor) -> int:
 def _packed_bytes(weight: Tensor, precision: Precision) -> int:
     if not weight.is_floating_point():
         return _bytes(weight)
-    return _bytes(weight) * min(_PACKED_BYTES[precision], weight.itemsize) // weight.itemsize
+    return _bytes(weight) * min(PACKED_BYTES[precision], weight.itemsize) // weight.itemsize
 
 
 def _bytes(t: Tensor) -> int:
