@@ -93,7 +93,7 @@ class _Replaying:
             for record in records:
                 ask = record.ask
                 outcome = record.proposal or self._outcomes.get(ask.id)
-                if ask.proposer in self._proposers and self._ledger.waits_for(ask) is None:
+                if ask.proposer in self._proposers and self._ledger.batches.waits_for(ask) is None:
                     self._compare_talk(ask, outcome)
                 if outcome:
                     self._ledger.queue(ask, outcome)

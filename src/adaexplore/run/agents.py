@@ -62,7 +62,7 @@ class AgentRuns:
         """Return the prompt that an ask waits at; without `ask_id`, a prompt that is new."""
         with self._open(path) as (directory, ledger):
             if ask_id is None:
-                waiting = [ask.id for ask in ledger.open() if ledger.waits_for(ask) is None]
+                waiting = [ask.id for ask in ledger.open() if ledger.batches.waits_for(ask) is None]
                 new = [id for id in waiting if (path.resolve(), id) not in self._handed_out]
                 if not new and ledger.left <= 0:
                     planned = directory.store.run().steps

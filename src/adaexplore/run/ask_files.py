@@ -38,7 +38,7 @@ def write_prompts(directory: RunDirectory, count: int, folder: Path) -> dict[Pat
         for _ in range(count):
             ledger.prompt(MANUAL)
     files, opened = {}, ledger.open()
-    followers = Counter(map(ledger.waits_for, opened))
+    followers = Counter(map(ledger.batches.waits_for, opened))
     for ask in opened:
         if not _is_answerable(ledger, ask):
             continue
@@ -52,7 +52,7 @@ def write_prompts(directory: RunDirectory, count: int, folder: Path) -> dict[Pat
 
 def _is_answerable(ledger: Ledger, ask: Ask) -> bool:
     """Return False for a seed that was stopped half-way, and an ask that waits for outlines."""
-    return ask.proposer == MANUAL and ledger.waits_for(ask) is None
+    return ask.proposer == MANUAL and ledger.batches.waits_for(ask) is None
 
 
 def take_replies(path: Path, folder: Path) -> None:
@@ -210,7 +210,7 @@ def tell_one(directory: RunDirectory, ledger: Ledger, file: Path) -> str:
         raise BadInputError(f"larger than {_MOST_BYTES >> 20} MiB: that is no reply")
     ask_id, number = int(match[1]), int(match[2]) - 1
     text = file.read_text(encoding="utf-8", errors="replace")
-    waiting = [ask for ask in ledger.open() if ledger.waits_for(ask) == ask_id]
+    waiting = [ask for ask in ledger.open() if ledger.batches.waits_for(ask) == ask_id]
     turn = tell_text(directory, ledger, ask_id, number, text)
     if isinstance(turn, Prompt):
         after = _write(file.parent, ask_id, number + 1, turn)

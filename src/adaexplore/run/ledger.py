@@ -13,10 +13,9 @@ are answered in any order, late, or never.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import count
 
 from adaexplore.core.ask import Ask, AskRecord, Exchange
 from adaexplore.core.config import Config
@@ -26,15 +25,9 @@ from adaexplore.core.node import Node, StepKind
 from adaexplore.core.proposal import Proposal
 from adaexplore.core.protocols.client import Prompt, Reply
 from adaexplore.core.protocols.policy import Policy
-from adaexplore.core.protocols.proposer import (
-    Context,
-    Dialogue,
-    NamesOutlines,
-    Outline,
-    Proposer,
-)
-from adaexplore.propose.model.strategies import find_strategy
+from adaexplore.core.protocols.proposer import Context, Dialogue, Proposer
 from adaexplore.propose.tuner.proposer import ORIGIN as TUNER
+from adaexplore.run.batches import Batches
 from adaexplore.run.evaluation_cache import EvaluationCache
 from adaexplore.search import (
     Tree,
@@ -56,7 +49,7 @@ class Ledger:
     """The ledger of one run's steps, over its store: it hands out asks and records results.
 
     `proposers` answer asks and are keyed by name. `make_policy` replaces the policy that the
-    configuration names.
+    configuration names. `batches` has what steps that are asked for at once share.
     """
 
     def __init__(
@@ -79,6 +72,9 @@ class Ledger:
         self.best: Node | None = None
         self._searched = 0
         self._batch = 0
+        self.batches = Batches(
+            store, proposers, self._context, outlined=self._run.config.names_outlines
+        )
         for node in store.nodes():
             self._add(node)
         self._in_flight: dict[int, Ask] = {}
@@ -319,36 +315,10 @@ class Ledger:
         Raises `BadInputError` for an ask whose proposer is not available here, and for one that
         waits for another's outlines.
         """
-        proposer, context, group = self._proposer_of(ask), self._context(ask), self._group(ask)
-        if not group:
-            return proposer.begin(context)
-        if ask.id == group[0].ask.id:
-            return proposer.begin(replace(context, outlines=len(group)))
-        outlines = self._outlines(group)
-        if outlines is None:
-            raise BadInputError(
-                f"ask {ask.id} has no prompt yet: it waits for the structures that ask "
-                f"{group[0].ask.id} asks for; answer that first"
-            )
-        return proposer.begin(context.given(outlines, _place(ask, group)))
-
-    def waits_for(self, ask: Ask) -> int | None:
-        """Return the id of the ask whose outlines an ask waits for, None if it waits for none."""
-        group = self._group(ask)
-        if not group or ask.id == group[0].ask.id or self._outlines(group) is not None:
-            return None
-        return group[0].ask.id
-
-    def has_outlines(self, ask: Ask) -> bool:
-        """Return True for an ask whose batch shares outlines that are known."""
-        group = self._group(ask)
-        return bool(group) and self._outlines(group) is not None
-
-    def _proposer_of(self, ask: Ask) -> Proposer:
         proposer = self._proposers.get(ask.proposer)
         if proposer is None:
             raise BadInputError(f"ask {ask.id} is for {ask.proposer}, which is not available here")
-        return proposer
+        return proposer.begin(self.batches.context(ask))
 
     def _context(self, ask: Ask) -> Context:
         nodes = self.nodes
@@ -365,59 +335,12 @@ class Ledger:
             environment=self._run.environment,
         )
 
-    def _group(self, ask: Ask) -> list[AskRecord]:
-        """Return the two or more large steps of a batch that share outlines, in their order.
-
-        The first asks for them. Empty for an ask that shares none, and for one that is not open
-        yet.
-        """
-        if not (ask.batch and ask.step_kind == "large" and self._run.config.names_outlines):
-            return []
-        group = []
-        for ask_id in count(ask.batch):
-            record = self._store.find_ask(ask_id)
-            if record is None or record.ask.batch != ask.batch:
-                break
-            if record.ask.step_kind == "large" and isinstance(
-                self._proposers.get(record.ask.proposer), NamesOutlines
-            ):
-                group.append(record)
-        shares = len(group) > 1 and any(record.ask.id == ask.id for record in group)
-        return group if shares else []
-
-    def _outlines(self, group: Sequence[AskRecord]) -> tuple[Outline, ...] | None:
-        """Return the outlines of a group, None while they are asked for."""
-        first = group[0].ask
-        proposer = self._proposer_of(first)
-        assert isinstance(proposer, NamesOutlines)
-        flow = proposer.outline(replace(self._context(first), outlines=len(group)))
-        try:
-            next(flow)
-            for reply in self.replies(first):
-                flow.send(reply)
-        except StopIteration as end:
-            outlines: tuple[Outline, ...] = end.value
-            return outlines
-        return None if group[0].state == "open" else ()
-
     def _others(self) -> tuple[str, ...]:
         """Return what is known of the large steps in flight, a line for each of them."""
         large = {ask.id for ask in self._in_flight.values() if ask.step_kind == "large"}
         records = self._store.asks("open", "queued") if large else []
-        lines = (self._idea(record) for record in records if record.ask.id in large)
+        lines = (self.batches.idea(record) for record in records if record.ask.id in large)
         return tuple(filter(None, lines))
-
-    def _idea(self, record: AskRecord) -> str:
-        """Return what the step of an ask writes: its proposal's note, its outline or strategy."""
-        if record.proposal is not None:
-            return "" if record.proposal.failure else record.proposal.note
-        group = self._group(record.ask)
-        outlines = (self._outlines(group) if group else None) or ()
-        if outlines and (place := _place(record.ask, group)) < len(outlines):
-            return outlines[place].name
-        calls = self._store.calls(record.ask.id)
-        replies = (call.reply.text for call in calls if call.prompt.label == "strategy")
-        return next(filter(None, map(find_strategy, replies)), "")
 
     def _begin_step(self, ask: Ask) -> None:
         """Count an ask in flight as failed in the tree, so that the next ask goes elsewhere."""
@@ -458,8 +381,3 @@ class Ledger:
         order = rank(believed, settings.ranking)
         planned = len(node.proposal.plan)
         self._tree.add(node.id, node.parent_id, node.step_kind, reward, order, planned=planned)
-
-
-def _place(ask: Ask, group: Sequence[AskRecord]) -> int:
-    """Return the place of an ask in its group, from 0."""
-    return [record.ask.id for record in group].index(ask.id)

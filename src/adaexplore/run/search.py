@@ -340,17 +340,17 @@ class Search:
                         replies = [reply]
                 if self._error:
                     return None
-                if not outlined.is_set() and self._ledger.has_outlines(ask):
+                if not outlined.is_set() and self._ledger.batches.has_outlines(ask):
                     outlined.set()
         finally:
             outlined.set()
 
     def _wait_for_outline(self, ask: Ask) -> Generator[Work, Any, bool]:
         """Wait while another step asks for the outline of this one; False if it gets none."""
-        first = self._ledger.waits_for(ask)
+        first = self._ledger.batches.waits_for(ask)
         if first in self._outlined:
             yield self._outlined[first].wait
-        return not (self._error or self._ledger.waits_for(ask))
+        return not (self._error or self._ledger.batches.waits_for(ask))
 
     def _find(self, proposal: Proposal) -> Generator[Work, Any, Evaluation | None]:
         """Return the evaluation of an identical candidate, waiting for one that is in flight."""
