@@ -175,7 +175,7 @@ class Reference:
             errors=self.errors,
             input_sets=tuple(name for w in self.workloads for name in w.set_names),
             parameters=sum(p.numel() for p in self.instance.model.parameters()),
-            layers=sum(next(m.children(), None) is None for m in self.instance.model.modules()),
+            layers=self.instance.layers,
             outputs=self.first.output_forms,
             inputs=self.first.input_forms,
             labels=self.labels,

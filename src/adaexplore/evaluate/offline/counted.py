@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import replace
-from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.problem import Problem
-from adaexplore.evaluate.kernels.count import without_values
 from adaexplore.evaluate.offline.full_size import full_size
 from adaexplore.evaluate.timing.roofline import PACKED_BYTES, Peaks, RooflineModel, Work
-from adaexplore.sandbox.user.user_code import Instance
 
 
 def counted_facts(problem: Problem, recorded: ReferenceFacts) -> ReferenceFacts:
@@ -22,27 +19,18 @@ def counted_facts(problem: Problem, recorded: ReferenceFacts) -> ReferenceFacts:
     labels and errors; all is unknown of a reference that needs data.
     """
     precision, measured = problem.checks.precision, recorded.roofline
-    problem = replace(problem, device="cpu")
     with TemporaryDirectory() as folder, contextlib.chdir(folder):  # sources are written there
-        full = full_size(problem)
-        if full.why or measured is None:
-            return ReferenceFacts(precision=precision)
-        layers = _layers(problem)
+        full = full_size(replace(problem, device="cpu"))
+    if full.why or measured is None:
+        return ReferenceFacts(precision=precision)
     timed = full.timed[0]
     work = Work(timed.least_bytes + full.parameters * PACKED_BYTES[precision], timed.least_flops, 0)
     peaks = Peaks(measured.bytes_per_s, measured.flops_per_s, measured.overhead_us)
     return ReferenceFacts(
         precision=precision,
         parameters=full.parameters,
-        layers=layers,
+        layers=full.layers,
         outputs=timed.outputs,
         inputs=timed.forms,
         roofline=RooflineModel(work, peaks, precision).facts(),
     )
-
-
-def _layers(problem: Problem) -> int:
-    """Return the number of the model's modules without modules inside."""
-    with without_values():
-        model = Instance.judged(problem, Path.cwd(), device="meta").model
-    return sum(next(module.children(), None) is None for module in model.modules())

@@ -48,13 +48,14 @@ class FullSizeWorkload:
 class FullSize:
     """A problem at its full size; `why` is one line on why the meta device cannot run it, or "".
 
-    `init` holds the constructor's arguments; `parameters` is the number of the model's parameters;
-    `gradients` are those of a training step.
+    `init` holds the constructor's arguments; `parameters` is the number of the model's parameters,
+    `layers` that of its modules without modules inside; `gradients` are those of a training step.
     """
 
     why: str = ""
     init: Pickled = ""
     parameters: int = 0
+    layers: int = 0
     workloads: tuple[FullSizeWorkload, ...] = ()
     gradients: Gradients | None = None
 
@@ -80,6 +81,7 @@ def full_size(problem: Problem) -> FullSize:
     return FullSize(
         init=_pickled(instance.init),
         parameters=sum(p.numel() for p in instance.model.parameters()),
+        layers=instance.layers,
         workloads=workloads,
         gradients=instance.gradients,
     )

@@ -67,6 +67,11 @@ class Instance:
     weights: Stored | None = None
     gradients: Gradients | None = None
 
+    @property
+    def layers(self) -> int:
+        """The number of the model's modules without modules inside."""
+        return sum(next(module.children(), None) is None for module in self.model.modules())
+
     @classmethod
     def load(
         cls,
