@@ -8,7 +8,6 @@ a fault (any ASGI application: `status`, `html`, `cut`, `cut_json`, `hang`), or 
 """
 
 import json
-import threading
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,6 +18,8 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
+
+from loopback import in_thread
 
 KEY = "sk-loopback-0123456789"
 Messages = list[dict[str, str]]
@@ -42,12 +43,10 @@ class LlmServer:
                 Route("/v1/messages", self._anthropic, methods=["POST"]),
             ]
         )
-        self._server = uvicorn.Server(
-            uvicorn.Config(
-                app, host="127.0.0.1", port=0, log_level="critical", timeout_graceful_shutdown=1
-            )
+        config = uvicorn.Config(
+            app, host="127.0.0.1", port=0, log_level="critical", timeout_graceful_shutdown=1
         )
-        self._thread = threading.Thread(target=self._server.run, daemon=True)
+        self._running = in_thread(uvicorn.Server(config))
 
     def reset(self, answer: Callable[[Messages], "str | Say"] | None = None) -> None:
         """Forgets the script and what was asked, and answers from now on by `answer`."""
@@ -59,21 +58,15 @@ class LlmServer:
         """The requests themselves, with their options."""
 
     def __enter__(self) -> "LlmServer":
-        self._thread.start()
-        while not self._server.started:
-            if not self._thread.is_alive():
-                raise RuntimeError("the loopback server did not start")
-            threading.Event().wait(0.01)
+        self._port = self._running.__enter__()
         return self
 
-    def __exit__(self, *_) -> None:
-        self._server.should_exit = True
-        self._thread.join()
+    def __exit__(self, *error) -> None:
+        self._running.__exit__(*error)
 
     @property
     def url(self) -> str:
-        port = self._server.servers[0].sockets[0].getsockname()[1]
-        return f"http://127.0.0.1:{port}"
+        return f"http://127.0.0.1:{self._port}"
 
     def use(self, monkeypatch) -> None:
         """Has clients opened from now on ask this server, whatever provider they name."""

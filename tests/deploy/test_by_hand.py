@@ -7,20 +7,10 @@ import time
 
 import httpx
 import pytest
+from services import PROBLEM, RIGHT
 
 from adaexplore.serve.client import Client, problem_of
 
-PROBLEM = """
-import torch
-
-class Model(torch.nn.Module):
-    def forward(self, x):
-        return torch.relu(x) + 1
-
-def get_inputs():
-    return [torch.randn(64, 64)]
-"""
-RIGHT = PROBLEM.partition("def get_inputs")[0].replace("Model", "ModelNew")
 MAIN = (sys.executable, "-c", "from adaexplore.cli import main; main()")
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,6 +23,7 @@ from adaexplore.run.proposers import make_plan
 from adaexplore.serve.page.app import pages_server
 from adaexplore.store import RunRecord, create_run, open_run
 from adaexplore.store.campaign import create_campaign
+from loopback import in_thread
 
 HOLD = """
 import signal, sys, time
@@ -83,15 +82,8 @@ def add(path: Path, node: Node) -> None:
 
 @contextmanager
 def serving(folder: Path) -> Iterator[str]:
-    server = pages_server([folder], 0)
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    while not server.started:
-        assert thread.is_alive()
-        time.sleep(0.01)
-    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-    server.should_exit = True
-    thread.join()
+    with in_thread(pages_server([folder], 0)) as port:
+        yield f"http://127.0.0.1:{port}"
 
 
 @contextmanager

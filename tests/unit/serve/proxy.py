@@ -1,7 +1,5 @@
 """A reverse proxy with TLS on loopback, which sends requests on from an address of its own."""
 
-import threading
-import time
 from contextlib import contextmanager
 
 import httpx
@@ -11,6 +9,8 @@ from starlette.background import BackgroundTask
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
 from starlette.routing import Route
+
+from loopback import in_thread
 
 ADDRESS = "127.0.0.2"
 _METHODS = ["GET", "POST"]
@@ -47,12 +47,5 @@ def proxying(to: str, certificate, key):
         ssl_keyfile=key,
         timeout_graceful_shutdown=1,
     )
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    while not server.started:
-        assert thread.is_alive()
-        time.sleep(0.01)
-    yield f"https://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-    server.should_exit = True
-    thread.join()
+    with in_thread(uvicorn.Server(config)) as port:
+        yield f"https://127.0.0.1:{port}"

@@ -1,7 +1,5 @@
 """A real service on loopback, in this process or in its own."""
 
-import threading
-import time
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +12,7 @@ from adaexplore.serve.client import Client
 from adaexplore.serve.listening import Listening
 from adaexplore.serve.server import uvicorn_server
 from adaexplore.serve.tables import open_folder
+from loopback import in_thread
 
 PROBLEM = """
 import torch
@@ -56,12 +55,6 @@ def running(folder: Path, port: int = 0, **settings):
     engine = open_folder(folder, settings.get("store", ""), serving=True)
     chosen = ServiceSettings(folder, **{"at_once": 0, "body_s": 1.0} | settings)
     server = uvicorn_server(chosen, Listening(port=port), engine)
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    while not server.started:
-        assert thread.is_alive()
-        time.sleep(0.01)
-    yield Service(folder, server.servers[0].sockets[0].getsockname()[1], engine)
-    server.should_exit = True
-    thread.join()
+    with in_thread(server) as port:
+        yield Service(folder, port, engine)
     engine.dispose()

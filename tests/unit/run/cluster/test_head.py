@@ -11,18 +11,9 @@ import pytest
 
 from adaexplore.core.errors import BadInputError
 from adaexplore.store import read_run
+from elementwise import reference
 from ray_cluster import RayCluster
 
-PROBLEM = """
-import torch
-
-class Model(torch.nn.Module):
-    def forward(self, x):
-        return torch.relu(x) + 1
-
-def get_inputs():
-    return [torch.randn(64, 64)]
-"""
 SHORT = """
 from adaexplore.cli import main
 from adaexplore.run.cluster import fleet
@@ -56,7 +47,7 @@ def left(tmp_path_factory):
     if find_spec("ray") is None:
         pytest.skip("Ray is not installed (pip install 'adaexplore[ray]')")
     folder = tmp_path_factory.mktemp("head")
-    (folder / "relu.py").write_text(PROBLEM)
+    (folder / "relu.py").write_text(reference("torch.relu(x) + 1"))
     words = ["--run", folder / "run", "--device", "cpu", "--language", "cpp", "--steps", 10_000]
     words += ["--set", "confirm=false"]
     with closing(RayCluster()) as cluster:
