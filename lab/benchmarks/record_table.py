@@ -68,12 +68,12 @@ def collections_table(entries: Sequence[Row], verdicts: Sequence[Row]) -> str:
         _collection_cells(name, count, [one for one in verdicts if _collection(one) == name])
         for name, count in drawn.items()
     ]
-    return _table(_COLLECTIONS, rows)
+    return table(_COLLECTIONS, rows)
 
 
 def answers_table(verdicts: Sequence[Row]) -> str:
     """Return a row for each answer that has a verdict, or a reason for none."""
-    return _table(_ANSWERS, [_answer_cells(one) for one in verdicts])
+    return table(_ANSWERS, [_answer_cells(one) for one in verdicts])
 
 
 def interval_of_mean(values: Sequence[float]) -> tuple[float, float]:
@@ -102,10 +102,10 @@ def _collection_cells(name: str, drawn: int, verdicts: Sequence[Row]) -> list[ob
         len(judged),
         sum(_status(one) == "passed" for one in judged),
         sum(one["evaluation"]["speedup_ci"][0] > 1 for one in timed),
-        _mean(claims, interval_of_mean(claims) if len(claims) > 1 else None),
-        _mean([one["evaluation"]["speedup_eager"] for one in ordinary]),
+        mean_with_interval(claims),
+        mean([one["evaluation"]["speedup_eager"] for one in ordinary]),
         f"{sum(claim > 1 for claim in claims) / plain:.0%}" if plain else "",
-        f"{len(labelled)}, {_mean([_claim(one) for one in labelled])}" if labelled else "",
+        f"{len(labelled)}, {mean([_claim(one) for one in labelled])}" if labelled else "",
         ", ".join(f"{count} {status}" for status, count in statuses.most_common()),
         unjudged,
         drawn - len(judged) - unjudged,
@@ -123,8 +123,8 @@ def _answer_cells(one: Row) -> list[object]:
         said = _status(one) + (f": {why}" if why else "")
         return [*where, said, found["precision"] or "", "", "", "", labels]
     said = "passed, too noisy" if found["too_noisy"] else "passed"
-    gain = f"{_times(_claim(one))} ({_span(found['speedup_ci'])})"
-    over_eager = _times(found["speedup_eager"])
+    gain = f"{times(_claim(one))} ({span(found['speedup_ci'])})"
+    over_eager = times(found["speedup_eager"])
     return [*where, said, found["precision"], gain, found["strongest"], over_eager, labels]
 
 
@@ -134,18 +134,23 @@ def _claim(one: Row) -> float:
     return 1.0 if claim is None else float(claim)
 
 
-def _mean(values: Sequence[float], interval: tuple[float, float] | None = None) -> str:
-    if not values:
-        return ""
-    mean = _times(geometric_mean(values))
-    return f"{mean} ({_span(interval)})" if interval else mean
+def mean(values: Sequence[float]) -> str:
+    """Return a geometric mean as text, empty of no values."""
+    return times(geometric_mean(values)) if values else ""
 
 
-def _times(value: float) -> str:
+def mean_with_interval(values: Sequence[float]) -> str:
+    """Return a geometric mean as `mean` does, of two values or more with its interval."""
+    return f"{mean(values)} ({span(interval_of_mean(values))})" if len(values) > 1 else mean(values)
+
+
+def times(value: float) -> str:
+    """Return a speedup as text."""
     return f"{value:.2f}x"
 
 
-def _span(interval: Sequence[float]) -> str:
+def span(interval: Sequence[float]) -> str:
+    """Return an interval as text."""
     low, high = interval
     return f"{low:.2f} to {high:.2f}"
 
@@ -171,7 +176,8 @@ def _key(one: Row) -> tuple[int, ...]:
     return tuple(int(part) for part in one["entry"]["key"].split("/"))
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """Return a table in Markdown."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
 

@@ -10,12 +10,12 @@ bootstrap over problems. Problems with a label that says that a speedup means li
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import geometric_mean, median
+from statistics import median
 
-from record_table import interval_of_mean
+from record_table import mean, mean_with_interval, span, table, times
 
 from adaexplore.core import Node, Passed
 from adaexplore.report import CampaignSummary, Result
@@ -77,7 +77,7 @@ def problems_table(rows: Sequence[Row], after: Sequence[int]) -> str:
         *("problem", "class", "strongest baseline", *(f"after {count}" for count in after)),
         *("claimed (95 %)", "over eager", "of the roofline", "rests on", "labels"),
     ]
-    return _table(heads, [_cells(row) for row in rows])
+    return table(heads, [_cells(row) for row in rows])
 
 
 def means_table(rows: Sequence[Row], after: Sequence[int]) -> str:
@@ -86,7 +86,7 @@ def means_table(rows: Sequence[Row], after: Sequence[int]) -> str:
     heads += ["without algebra", "labelled, their mean"]
     kinds = sorted({(row.result.category, row.result.precision) for row in rows})
     levels = [(level, "all") for level in sorted({level for level, _ in kinds})]
-    return _table(heads, [_mean_cells(rows, *kind) for kind in sorted([*kinds, *levels])])
+    return table(heads, [_mean_cells(rows, *kind) for kind in sorted([*kinds, *levels])])
 
 
 def figures(rows: Sequence[Row], summary: CampaignSummary) -> str:
@@ -112,9 +112,9 @@ def _cells(row: Row) -> list[str]:
         result.name,
         result.precision,
         timing.strongest if timing else "",
-        *map(_times, row.after),
-        f"{_times(row.final)}{star} {_span(timing.speedup_ci)}" if timing else _times(1.0),
-        _times(timing.speedup_eager) if timing else "",
+        *map(times, row.after),
+        f"{times(row.final)}{star} ({span(timing.speedup_ci)})" if timing else times(1.0),
+        times(timing.speedup_eager) if timing else "",
         f"{roofline.share:.0%}" if roofline else "",
         rests_on(found),
         ", ".join([*(result.labels or ()), *(found.labels if found else ())]),
@@ -141,34 +141,11 @@ def _mean_cells(rows: Sequence[Row], level: str, precision: str) -> list[str]:
         level or "modules",
         precision,
         str(len(ordinary)),
-        *(_mean([row.after[i] for row in ordinary]) for i in range(steps)),
-        _mean([row.final for row in ordinary], interval_of_mean),
-        _mean([row.final for row in ordinary if not row.result.by_algebra], interval_of_mean),
-        f"{len(apart)}, {_mean(apart)}" if apart else "",
+        *(mean([row.after[i] for row in ordinary]) for i in range(steps)),
+        mean_with_interval([row.final for row in ordinary]),
+        mean_with_interval([row.final for row in ordinary if not row.result.by_algebra]),
+        f"{len(apart)}, {mean(apart)}" if apart else "",
     ]
-
-
-def _mean(
-    values: Sequence[float], spread: Callable[[Sequence[float]], Sequence[float]] | None = None
-) -> str:
-    if not values:
-        return ""
-    mean = _times(geometric_mean(values))
-    return f"{mean} {_span(spread(values))}" if spread and len(values) > 1 else mean
-
-
-def _times(value: float) -> str:
-    return f"{value:.2f}x"
-
-
-def _span(interval: Sequence[float]) -> str:
-    low, high = interval
-    return f"({low:.2f} to {high:.2f})"
-
-
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [heads, ["---"] * len(heads), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 if __name__ == "__main__":
