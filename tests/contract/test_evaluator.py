@@ -126,6 +126,24 @@ def get_init_inputs():
     return [128, 96]
 """
 )
+PACKING = (
+    HEADER
+    + """
+class ModelNew(nn.Module):
+    def __init__(self, n_in, n_out):
+        super().__init__()
+        self.linear, self.packed_of = nn.Linear(n_in, n_out), None
+
+    def forward(self, x):
+        weight = self.linear.weight
+        if self.packed_of != (weight.data_ptr(), weight._version):
+            self.packed_of = weight.data_ptr(), weight._version
+            self.packed = weight.detach().t().contiguous()
+        for _ in range(8):
+            out = torch.relu(x @ self.packed + self.linear.bias)
+        return out
+"""
+)
 CONVOLUTION = (
     HEADER
     + """
@@ -323,6 +341,23 @@ class ModelNew(nn.Module):
         torch.save({f"linear.{name}": tensor for name, tensor in made.items()}, weights)
         judge = evaluator_of(LINEAR, weights=str(weights))
         check_good(judge)
+
+    def test_a_module_in_a_model_keeps_nothing_of_its_weights_on_a_gpu(
+        self, evaluator_of, tmp_path
+    ):
+        """A kernel serves all modules that are alike, and their weights change through `.data`."""
+        weights = tmp_path / "weights.pt"
+        values = {"linear.weight": torch.randn(96, 128), "linear.bias": torch.randn(96)}
+        torch.save(values, weights)
+        judge = evaluator_of(LINEAR, weights=str(weights))
+        found = judge.evaluate(Candidate(PACKING, "cpp"))
+        if evaluator_of.device == "cpu":  # where Inductor packs weights for oneDNN
+            assert found.status in ("passed", "not_run")
+        else:
+            assert found.status == "wrong_output"
+            assert "keep nothing that is computed from weights" in found.feedback.inputs
+        alone = evaluator_of(LINEAR).evaluate(Candidate(PACKING, "cpp"))
+        assert alone.status in ("passed", "not_run")
 
     def test_parameters_that_the_constructor_folds_something_into(self, judge):
         source = (

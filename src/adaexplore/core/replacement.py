@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 
@@ -25,9 +25,10 @@ class Ratio:
 class CallOutcome:
     """A call of the model before and after, each run in the way that is fastest for it.
 
-    `before_us` has the times of the original in every way, `way` is that of the result. `error` is
-    the relative error of the outputs on unseen inputs against a wider type, `own_error` that of the
-    original. Of the `steps` in which a decoder generates, `agreeing` have the original's tokens.
+    `before_us` has the times of the original in every way, `after_us` those of the model with all
+    kernels that were right, kept or not; `way` is that of the result. `error` is the relative error
+    of the outputs on unseen inputs against a wider type, `own_error` that of the original. Of the
+    `steps` in which a decoder generates, `agreeing` have the original's tokens.
     """
 
     name: str
@@ -38,6 +39,7 @@ class CallOutcome:
     own_error: float
     agreeing: int = 0
     steps: int = 0
+    after_us: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def strongest(self) -> str:

@@ -23,6 +23,7 @@ from adaexplore.model.ways import Fastest, Stopwatch
 from adaexplore.package.describe import describe_kernel
 from adaexplore.package.imported import import_kernel
 from adaexplore.problems.written import in_one_line
+from adaexplore.sandbox.lock import device_lock
 
 _NO_GAIN = "the model is not clearly faster with it"
 _COMPILATIONS, _WITHOUT_ONE = 2, 1
@@ -55,10 +56,12 @@ def put_back(
     placements = Placements(model)
     with left_alone(model):
         listen("the original: its outputs on unseen inputs")
-        putting = _Putting(model, calls, placements, precision, device, folder, listen)
+        with device_lock(device, exclusive=False):
+            putting = _Putting(model, calls, placements, precision, device, folder, listen)
         for name, winner in winners.items():
             listen(f"{name}: tried on its workloads")
-            putting.add(name, winner)
+            with device_lock(device, exclusive=False):
+                putting.add(name, winner)
         outcome = putting.outcome(winners)
     placements.put([one.name for one in outcome.kept])
     return outcome, placements
@@ -69,6 +72,7 @@ class _Trial:
     """The groups that are in place, and their measurements so far."""
 
     original: Fastest
+    with_all: Fastest
     state: Fastest
     brought: dict[str, Ratio] = field(default_factory=dict)
 
@@ -88,6 +92,7 @@ class _Putting:
     ) -> None:
         self._model = model
         self._calls = calls
+        self._device = device
         self._placements = placements
         self._folder = folder
         self._truth = Original(model, calls, precision, device)
@@ -127,7 +132,8 @@ class _Putting:
         original = self._watch.fastest(())
         self._stage = "with the winners"
         kinds = original.compilations(_COMPILATIONS)
-        trial = _Trial(original, self._watch.fastest(self._placements.names, kinds))
+        with_all = self._watch.fastest(self._placements.names, kinds)
+        trial = _Trial(original, with_all, with_all)
         self._leave_out_useless(trial)
         speedup, times_us = self._settled(trial)
         return ModelOutcome(
@@ -184,7 +190,7 @@ class _Putting:
         )
 
     def _differences(self, names: Collection[str]) -> list[Difference]:
-        with self._placements.only(names):
+        with self._placements.only(names), device_lock(self._device, exclusive=False):
             return self._truth.differences(self._model)
 
     def _leave_out(self, name: str, reason: str) -> None:
@@ -218,10 +224,12 @@ class _Putting:
                 found.own_error,
                 found.agreeing,
                 found.steps,
+                after,
             )
-            for call, before, time_us, way, found in zip(
+            for call, before, after, time_us, way, found in zip(
                 self._calls,
                 trial.original.times_us,
+                trial.with_all.times_us,
                 times_us,
                 trial.state.ways,
                 differences,

@@ -14,9 +14,11 @@ from typing import Any
 import torch
 from torch import nn
 from torch._dynamo import config as dynamo_config
+from torch._inductor.cudagraph_trees import reset_cudagraph_trees
 
 from adaexplore.core.problem import Precision
 from adaexplore.core.replacement import Ratio
+from adaexplore.evaluate.timing.compiling import compiling_lent
 from adaexplore.evaluate.timing.statistics import median_interval
 from adaexplore.evaluate.truth.precision import baseline_scope
 from adaexplore.evaluate.truth.room import release_memory
@@ -32,6 +34,7 @@ _COMPILE: Mapping[str, str | None] = {
     "reduce-overhead": "reduce-overhead",
     "max-autotune": "max-autotune",
 }
+_CAPTURING = ("reduce-overhead", "max-autotune")
 _TRIALS = 5
 _ROUNDS = 15
 _GRAPH_WARM_UPS = 3
@@ -93,6 +96,7 @@ class Stopwatch:
         self._device = device
         self._listen = listen
         kinds = {p.dtype for p in model.parameters()}
+        self._is_compiled_anew = False
         self._autocast = not kinds & {torch.float16, torch.bfloat16}
 
     def fastest(self, names: Collection[str], kinds: Collection[str] = tuple(_COMPILE)) -> Fastest:
@@ -119,6 +123,10 @@ class Stopwatch:
         A round times every call of both; its ratio is the geometric mean over the calls.
         """
         rounds, times = [], []
+        if self._is_compiled_anew:
+            self._warm_up(before)
+            self._warm_up(after)
+            self._is_compiled_anew = False
         for _ in range(_ROUNDS):
             with self._alone():
                 row = [
@@ -145,11 +153,14 @@ class Stopwatch:
         takes_part = False
         with self._placements.only(names), self._scope():
             for way, build in builders.items():
+                if names and way in _CAPTURING and GRAPH in builders and GRAPH not in times:
+                    continue  # the candidates cannot be captured
                 self._listen(f"{call.name}: {way}")
                 before = self._placements.runs
                 try:
-                    run = build(call)
-                    run(call.copied())
+                    with self._shared():
+                        run = build(call)
+                        run(call.copied())
                     with self._alone():
                         samples = [self._once_us(run, call) for _ in range(_TRIALS)]
                 except Exception as error:
@@ -157,6 +168,8 @@ class Stopwatch:
                         raise
                     if is_out_of_memory(error):
                         release_memory()
+                    elif way in _COMPILE:
+                        self._compile_anew()
                     continue  # a way that this model cannot be run in
                 ran = self._placements.runs > before
                 takes_part |= ran and way == EAGER
@@ -214,6 +227,25 @@ class Stopwatch:
     def _alone(self) -> AbstractContextManager[None]:
         """Hold the device: no search times or works on it meanwhile."""
         return device_lock(self._device, exclusive=True)
+
+    @contextmanager
+    def _shared(self) -> Iterator[None]:
+        """Use the device while nobody times on it, and lend it while Inductor compiles."""
+        with device_lock(self._device, exclusive=False), compiling_lent(self._device):
+            yield
+
+    def _compile_anew(self) -> None:
+        """Forget all that is compiled: a failed capture leaves Inductor's memory pool unusable."""
+        torch.compiler.reset()
+        reset_cudagraph_trees()
+        self._is_compiled_anew = True
+
+    def _warm_up(self, state: Fastest) -> None:
+        """Compile what runs a state, and record its graphs."""
+        with self._placements.only(state.names), self._scope(), self._shared():
+            for run, call in zip(state.runs, self._calls, strict=True):
+                for _ in range(_GRAPH_WARM_UPS):
+                    run(call.copied())
 
     def _wait(self) -> None:
         if self._device != "cpu":

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -40,6 +41,7 @@ from adaexplore.sandbox.user.randomness import draws_random
 
 INTERFACE = "interface.json"
 """The file of a captured module's interface, beside its problem."""
+_CAST = re.compile(r"\.to\((torch\.|dtype)|aten\.(to|_to_copy)\.|\.(float|half|bfloat16)\(\)")
 
 
 def capture(
@@ -209,9 +211,10 @@ def _store_interface(examples: Examples, folder: Path) -> None:
 def _whole(module: nn.Module, written: WrittenSource, workload: Workload) -> str:
     """Return the file: the class, and the functions that make it a problem of its own."""
     kind = type(module)
+    mark = "CASTS_ARE_PRECISION = True\n\n\n" if _CAST.search(written.source) else ""
     return (
         f'"""{kind.__module__}.{kind.__qualname__}, captured by {written.by}."""\n\n'
-        f"{written.header}\n\n{written.source}\n\n"
+        f"{written.header}\n\n{mark}{written.source}\n\n"
         "def get_init_inputs():\n    return []\n\n\n"
         "def get_inputs():\n"
         f'    return torch.load(Path(__file__).parent / "{Path(workload.file).name}")["args"]\n'

@@ -47,7 +47,11 @@ class _Candidate:
         try:
             yield
         finally:
-            self._place([None] * len(state))
+            self.hand_back()
+
+    def hand_back(self) -> None:
+        """Take the tensors of the state away."""
+        self._place([None] * len(SPEC.state))
 
     def _place(self, state: Sequence[Tensor | None]) -> None:
         for name, tensor in zip(SPEC.state, state, strict=True):
@@ -171,7 +175,8 @@ def _candidate_on(device: torch.device) -> _Candidate:
             raise UnusableKernelError(
                 f"{SPEC.name}: the kernel cannot be built: {reason}; {versions_in_words()}"
             ) from error
-        candidates[device] = _Candidate(model, _homes(model))
+        candidates[device] = candidate = _Candidate(model, _homes(model))
+        candidate.hand_back()  # a copy of it copies no weights
     return candidates[device]
 
 

@@ -211,7 +211,8 @@ class CandidateSession:
         with torch.no_grad():
             for name in own.keys() & given.keys():
                 if own[name].shape == given[name].shape:
-                    own[name].copy_(given[name])
+                    place = own[name].data if request.uncounted else own[name]
+                    place.copy_(given[name])
         return wire.Done()
 
     def _rebuild(self, request: wire.Rebuild) -> None:

@@ -101,12 +101,17 @@ def first_call(talk: Conversation) -> None:
     talk.ask(wire.RunOn(0))
 
 
-def give_parameters(talk: Conversation, parameters: Mapping[str, SharedTensor]) -> None:
-    """Give the reference's parameters and buffers, by name."""
+def give_parameters(
+    talk: Conversation, parameters: Mapping[str, SharedTensor], *, uncounted: bool = False
+) -> None:
+    """Give the reference's parameters and buffers, by name.
+
+    The versions of the candidate's tensors count that, unless it is `uncounted`.
+    """
     names = list(parameters)
     for part in (names[i : i + MAX_FDS] for i in range(0, len(names), MAX_FDS)):
         tensors = [parameters[name] for name in part]
-        talk.give(wire.TakeParameters, tensors, names=tuple(part))
+        talk.give(wire.TakeParameters, tensors, names=tuple(part), uncounted=uncounted)
 
 
 def inspect(talk: Conversation) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from adaexplore.core.evaluation import Failed
+from adaexplore.core.problem import Problem
 from adaexplore.evaluate.judge.check import Reached, check_form, check_outputs
 from adaexplore.evaluate.judge.conversation import Conversation, Stop
 from adaexplore.evaluate.judge.load import give_parameters
@@ -119,13 +120,15 @@ def verify_other_weights(
     candidate that follows in none (None is returned for the way) has folded such weights in its
     constructor, or skips what they do: it must be right with the usual values.
 
-    Training changes weights all the time, so a training step must follow them all.
+    Training changes weights all the time, so a training step must follow them all. A module of a
+    model shares its kernel with the modules that are alike: it gets the weights of each in turn. On
+    the CPU it may pack them in every call, as Inductor does for oneDNN.
     """
     truths = reference.first.truths
     constants, other = truths.moved_constants, truths.other_weights
     every = other.parameters if other else {}
     talk.stage = "running with other weights"
-    if reference.instance.gradients:
+    if reference.instance.gradients or _is_shared(reference.problem):
         return _after_update(talk, reference, constants or other, every)
     if constants is not None:
         values = {**every, **constants.values}
@@ -152,7 +155,11 @@ def _after_update(
     other: OtherWeights | MovedConstants | None,
     every: Mapping[str, SharedTensor],
 ) -> tuple[Reached, Way | None]:
-    """Compare after weights were changed in place between two steps, as an optimizer does it."""
+    """Compare after weights were changed in place between two calls.
+
+    As an optimizer does it between two steps; those of a model's module through `.data`, which
+    counts no version, so that a candidate follows them only where it keeps nothing of them.
+    """
     if other is None:
         return Reached(), None
     workload, problem = reference.first, reference.problem
@@ -160,13 +167,23 @@ def _after_update(
     number = workload.first_set + index
     values = {**every, **other.values} if isinstance(other, MovedConstants) else every
     talk.ask(wire.Rebuild(problem.seed, problem.mode))
+    is_shared = _is_shared(problem)
+    give_parameters(talk, reference.parameters if is_shared else {})
     talk.ask(wire.RunOn(number))
-    give_parameters(talk, values)
+    give_parameters(talk, values, uncounted=is_shared)
     talk.ask(wire.RunOn(number))
-    where = f"{workload.set_name(index)}, after weights were changed in place"
+    how = "weights were changed in place"
+    if is_shared:
+        how += " through .data (keep nothing that is computed from weights)"
+    where = f"{workload.set_name(index)}, after {how}"
     compared = _compare(talk, workload, number, other.truths, where)
     talk.ask(wire.Restore())
     return compared.reached, Way(False, values)
+
+
+def _is_shared(problem: Problem) -> bool:
+    """Return whether one kernel on a GPU serves several modules of a model."""
+    return bool(problem.weights) and problem.device != "cpu"
 
 
 def _with_weights(

@@ -197,10 +197,14 @@ class Load(Request[Loaded]):
 
 @dataclass(frozen=True)
 class TakeParameters(Request[Done]):
-    """Copy these values into parameters and buffers of the same name and shape."""
+    """Copy these values into parameters and buffers of the same name and shape.
+
+    Through `.data` if `uncounted`: their versions stay.
+    """
 
     names: tuple[str, ...]
     handles: tuple[TensorHandle, ...]
+    uncounted: bool = False
 
 
 @dataclass(frozen=True)

@@ -85,8 +85,8 @@ CATALOGUE: tuple[Strategy, ...] = (
     Strategy(
         "layout change",
         "accesses are strided, or a transposition or copy is a kernel of its own",
-        "Pack weights once in the constructor, in the order of reading. Read transposed instead of "
-        "transposing. Use channels-last for convolutions. Return suitable strides.",
+        "Pack weights once, where they may be kept, in the order of reading. Read transposed "
+        "instead of transposing. Use channels-last for convolutions. Return suitable strides.",
     ),
     Strategy(
         "recomputation",
