@@ -144,6 +144,24 @@ class ModelNew(nn.Module):
         return out
 """
 )
+TABLE = (
+    HEADER
+    + """
+class ModelNew(nn.Module):
+    def __init__(self, n_in, n_out):
+        super().__init__()
+        self.linear, self.table, self.table_of = nn.Linear(n_in, n_out), None, 0
+
+    def forward(self, x):
+        weight = self.linear.weight
+        if self.table_of != weight.data_ptr():
+            self.table_of = weight.data_ptr()
+            self.table = torch.tensor([1, 2, 3]).to(x.device)
+        for _ in range(8):
+            out = torch.relu(self.linear(x)) + self.table[:1] - 1
+        return out
+"""
+)
 CONVOLUTION = (
     HEADER
     + """
@@ -358,6 +376,21 @@ class ModelNew(nn.Module):
             assert "keep nothing that is computed from weights" in found.feedback.inputs
         alone = evaluator_of(LINEAR).evaluate(Candidate(PACKING, "cpp"))
         assert alone.status in ("passed", "not_run")
+
+    def test_a_module_in_a_model_can_be_captured_on_a_gpu(self, evaluator_of, tmp_path):
+        """The model may run as one CUDA graph, in which every layer has weights of its own."""
+        weights = tmp_path / "weights.pt"
+        values = {"linear.weight": torch.randn(96, 128), "linear.bias": torch.randn(96)}
+        torch.save(values, weights)
+        judge = evaluator_of(LINEAR, weights=str(weights))
+        found = judge.evaluate(Candidate(TABLE, "cpp"))
+        if evaluator_of.device == "cpu":
+            assert found.status in ("passed", "not_run")
+        else:
+            assert found.status == "runtime_error"
+            assert "captured in a CUDA graph" in str(found)
+        plain = TABLE.replace("if self.table_of != weight.data_ptr():", "if self.table is None:")
+        assert judge.evaluate(Candidate(plain, "cpp")).status in ("passed", "not_run")
 
     def test_parameters_that_the_constructor_folds_something_into(self, judge):
         source = (

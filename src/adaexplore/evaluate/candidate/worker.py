@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from adaexplore.core.protocols.clock import Clock
+from adaexplore.evaluate.candidate.captured import run_captured
 from adaexplore.evaluate.candidate.integrity import ProcessState
 from adaexplore.evaluate.kernels.ahead import compile_ahead
 from adaexplore.evaluate.kernels.build.extensions import BuildFailedError, build_ahead
@@ -37,6 +38,7 @@ from adaexplore.evaluate.wire.kernel_messages import (
     Occupied,
     ProfileCalls,
     Profiled,
+    RunCaptured,
     RunOccupied,
     RunUnlaunched,
     Suppressed,
@@ -147,6 +149,8 @@ class CandidateSession:
                 self._instance, self._first, self._held = self._first, None, []
             case wire.RunOn():
                 return self._run(request.input_set)
+            case RunCaptured():
+                return self._run_captured(request.input_set)
             case RunUnlaunched():
                 return self._run_unlaunched(request.input_set)
             case wire.Warm():
@@ -319,6 +323,18 @@ class CandidateSession:
     def without_launches(self) -> AbstractContextManager[Launches]:
         """Let no Triton kernel be launched in the body; count the launches."""
         return watched_launches(Path.cwd(), suppress=True)
+
+    def _run_captured(self, index: int) -> wire.Outputs:
+        """Call on an input set in a CUDA graph; deliver the outputs at once."""
+        assert self._instance is not None
+        given = self._sets[index]
+        with watched_launches(Path.cwd(), into=self._launches):
+            outputs = run_captured(self._instance, given.inputs)
+        for (_, out), buffer in zip(outputs, given.buffers, strict=False):
+            if out.shape == buffer.shape and out.dtype == buffer.dtype:
+                buffer.copy_(out)
+        self._synchronize()
+        return wire.Outputs(tuple(describe_output(path, out) for path, out in outputs))
 
     def _run_unlaunched(self, index: int) -> Suppressed:
         """Call on an input set with no Triton kernel launched; deliver the outputs at once."""

@@ -18,6 +18,7 @@ from adaexplore.evaluate.truth.compare import Truth
 from adaexplore.evaluate.truth.constants import MovedConstants
 from adaexplore.evaluate.truth.truth import OtherWeights
 from adaexplore.evaluate.wire import messages as wire
+from adaexplore.evaluate.wire.kernel_messages import RunCaptured
 from adaexplore.evaluate.wire.tensors import Layout, SharedTensor
 from adaexplore.sandbox.process import WorkerDiedError
 from adaexplore.sandbox.watchdog import LimitExceededError
@@ -176,9 +177,23 @@ def _after_update(
     if is_shared:
         how += " through .data (keep nothing that is computed from weights)"
     where = f"{workload.set_name(index)}, after {how}"
-    compared = _compare(talk, workload, number, other.truths, where)
+    reached = _compare(talk, workload, number, other.truths, where).reached
+    if is_shared:
+        reached = reached.or_worse(_compare_captured(talk, workload, number, other.truths))
     talk.ask(wire.Restore())
-    return compared.reached, Way(False, values)
+    return reached, Way(False, values)
+
+
+def _compare_captured(
+    talk: Conversation, workload: JudgedWorkload, number: int, truths: list[Truth]
+) -> Reached:
+    """Compare a call that is captured in a CUDA graph, as a whole model may be."""
+    talk.stage = "being captured in a CUDA graph, between calls with weights at other addresses"
+    poison_all(workload.buffers)
+    described = talk.ask(RunCaptured(number)).outputs
+    check_form(described, workload.outputs)
+    outputs = [shared.tensor for shared in workload.buffers]
+    return check_outputs(workload, outputs, truths, "a call captured in a CUDA graph")
 
 
 def _is_shared(problem: Problem) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from adaexplore.evaluate.wire.messages import Request
+from adaexplore.evaluate.wire.messages import Outputs, Request
 
 
 @dataclass(frozen=True)
@@ -96,6 +96,16 @@ class Profiled:
 @dataclass(frozen=True)
 class RunUnlaunched(Request[Suppressed]):
     """Call on an input set with no Triton kernel launched, and deliver the outputs at once."""
+
+    input_set: int
+
+
+@dataclass(frozen=True)
+class RunCaptured(Request[Outputs]):
+    """Capture a call on an input set in a CUDA graph, replay it, and deliver the outputs at once.
+
+    Before it, a call is made with weights at other addresses.
+    """
 
     input_set: int
 
