@@ -19,7 +19,7 @@ from adaexplore.core.ranking import CallTime, ModelRanking, RankedGroup
 from adaexplore.evaluate.timing.clock import clock_for
 from adaexplore.evaluate.timing.roofline import RooflineModel, measure_peaks, work_of
 from adaexplore.model.calls import ModelCall
-from adaexplore.model.groups import Group, forms_of, group_modules
+from adaexplore.model.groups import Group, forms_of, group_modules, typical
 from adaexplore.model.kept import left_alone, refuse_unfit
 from adaexplore.model.profile import CallProfile, profile
 from adaexplore.model.seen import Form, Seen, examples, look
@@ -104,7 +104,8 @@ def recapture(
                 raise BadInputError(f"{row.name}: the calls do not reach all of its modules")
             forms = forms_of(row.paths, seen)
             group = Group(row.kind, row.paths, forms, row.share, row.own_share, row.operations)
-            problems[row.name] = _captured(model, calls, options, row.name, group)
+            path = typical(row.paths, seen)
+            problems[row.name] = _captured(model, calls, options, row.name, group, path)
     return RankedModel(ranking, problems)
 
 
@@ -137,8 +138,9 @@ class _Ranked:
             reason = f"{_MOST_CAPTURED} larger groups come first"
         if not reason:
             try:
+                path = typical(group.paths, self._seen)
                 self.problems[name] = _captured(
-                    self._model, self._calls, self._options, name, group
+                    self._model, self._calls, self._options, name, group, path
                 )
             except BadProblemError as error:
                 reason = str(error)
@@ -168,9 +170,6 @@ class _Ranked:
             if group.overlaps(chosen.group):
                 return f"overlaps with {name}, which takes more of the time"
         return ""
-
-    def _captured(self, name: str, group: Group) -> CapturedGroup:
-        return _captured(self._model, self._calls, self._options, name, group)
 
     def _saves(self, problem: CapturedGroup) -> tuple[float, BoundBy | None]:
         """Return the share of the model's time above the roofline of a group, and its limit."""
@@ -210,10 +209,14 @@ class _Ranked:
 
 
 def _captured(
-    model: nn.Module, calls: Sequence[ModelCall], options: CaptureOptions, name: str, group: Group
+    model: nn.Module,
+    calls: Sequence[ModelCall],
+    options: CaptureOptions,
+    name: str,
+    group: Group,
+    path: str,
 ) -> CapturedGroup:
-    """Capture the first member, with all forms of calls if that can be, else the commonest."""
-    path = group.paths[0]
+    """Capture the member at a path, with all forms of calls if that can be, else the commonest."""
     found = examples(model, calls, [path])[path]
 
     def captured(forms: Sequence[Form]) -> CapturedGroup:

@@ -25,13 +25,14 @@ Form = tuple[Any, ...]
 
 @dataclass(slots=True)
 class Seen:
-    """The calls of one module: `forms` counts each form by the model's call; `opaque` are the types
-    of arguments that are no tensors and no constants; `operations` is the most that a call ran;
-    `writes` are the indices of the tensors that a call changed, but for those of caches; `caches`
-    is true where it changed those.
+    """The calls of one module: `forms` counts each form by the model's call; `strides` are those of
+    the tensors of the first call; `opaque` are the types of arguments that are no tensors and no
+    constants; `operations` is the most that a call ran; `writes` are the indices of the tensors
+    that a call changed, but for those of caches; `caches` is true where it changed those.
     """
 
     forms: dict[str, Counter[Form]] = field(default_factory=lambda: defaultdict(Counter))
+    strides: tuple[tuple[int, ...], ...] = ()
     opaque: tuple[str, ...] = ()
     operations: int = 0
     writes: set[int] = field(default_factory=set)
@@ -54,6 +55,7 @@ def look(model: nn.Module, calls: Sequence[ModelCall]) -> dict[str, Seen]:
         ) -> None:
             tensors, tree, form, cached = _split(module, args, kwargs)
             seen[path].forms[name][form] += 1
+            seen[path].strides = seen[path].strides or tuple(t.stride() for t in tensors)
             seen[path].opaque = seen[path].opaque or tuple(tree.opaque)
             counter.enter(path, tensors, cached)
 

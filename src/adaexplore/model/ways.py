@@ -23,6 +23,7 @@ from adaexplore.evaluate.timing.statistics import median_interval
 from adaexplore.evaluate.truth.precision import baseline_scope
 from adaexplore.evaluate.truth.room import release_memory
 from adaexplore.model.calls import ModelCall
+from adaexplore.model.graphs import CapturedCall, capture_call
 from adaexplore.model.placements import Placements
 from adaexplore.sandbox.lock import device_lock
 from adaexplore.sandbox.user.user_code import is_out_of_memory
@@ -37,7 +38,7 @@ _COMPILE: Mapping[str, str | None] = {
 _CAPTURING = ("reduce-overhead", "max-autotune")
 _TRIALS = 5
 _ROUNDS = 15
-_GRAPH_WARM_UPS = 3
+_WARM_UPS = 3  # of what Inductor records in graphs
 _MOST_COMPILATIONS = 1000  # of one function; beyond Dynamo's own limit, a model runs uncompiled
 
 Run = Callable[[ModelCall], Any]
@@ -58,20 +59,14 @@ class Fastest:
         return frozenset(kind for each in kinds for kind in each[:most])
 
 
+@dataclass(frozen=True, slots=True)
 class _Replay:
-    """A graph that runs on the same arguments each time; among them may be the place in a cache."""
+    """A captured call as a way to run a model: on its own arguments, which are like those given."""
 
-    def __init__(self, graph: torch.cuda.CUDAGraph, call: ModelCall) -> None:
-        self._graph = graph
-        self._places = [(t, t.clone()) for t in call.tensors if not t.is_floating_point()]
+    captured: CapturedCall
 
-    def __call__(self, _: ModelCall) -> None:
-        self._graph.replay()
-
-    def reset(self) -> None:
-        """Put integers back, so that no cache gets full."""
-        for tensor, value in self._places:
-            tensor.copy_(value)
+    def __call__(self, _: ModelCall) -> Any:
+        return self.captured()
 
 
 class Stopwatch:
@@ -199,25 +194,14 @@ class Stopwatch:
         return build
 
     def _graph(self, call: ModelCall) -> Run:
-        """Capture a call in a CUDA graph, which runs on the same arguments each time."""
-        own = call.copied()
-        stream = torch.cuda.Stream(self._device)  # type: ignore[no-untyped-call]
-        stream.wait_stream(torch.cuda.current_stream(self._device))
-        with torch.cuda.stream(stream):
-            for _ in range(_GRAPH_WARM_UPS):
-                self._eager(own)
-        torch.cuda.current_stream(self._device).wait_stream(stream)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            self._eager(own)
-        return _Replay(graph, own)
+        return _Replay(capture_call(self._eager, call, self._device))
 
     def _once_us(self, run: Run, call: ModelCall) -> float:
         """Return the time of the second of two runs, from the call to the end on the device."""
         run(call.copied())
         own = call.copied()
         if isinstance(run, _Replay):
-            run.reset()
+            run.captured.reset()
         self._wait()
         start = time.perf_counter_ns()
         run(own)
@@ -244,7 +228,7 @@ class Stopwatch:
         """Compile what runs a state, and record its graphs."""
         with self._placements.only(state.names), self._scope(), self._shared():
             for run, call in zip(state.runs, self._calls, strict=True):
-                for _ in range(_GRAPH_WARM_UPS):
+                for _ in range(_WARM_UPS):
                     run(call.copied())
 
     def _wait(self) -> None:

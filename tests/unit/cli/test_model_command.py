@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from adaexplore.core.errors import BadInputError
+
 SCRIPT = """
 import torch
 from torch import nn
@@ -87,6 +89,10 @@ def test_a_model_is_searched_and_given_its_winners(adaexplore, script, tmp_path)
     again = optimize_model(*made_by(f"{script}:make"), run=run)  # all steps are made
     assert again.ranking.groups[0].name == replacement["name"]
     assert again.speedup >= 1
+    with pytest.raises(BadInputError, match="CUDA graphs need a GPU"):
+        again.capture()
+    with pytest.raises(BadInputError, match=r"give the name of a call \(.*\), not 'other'"):
+        again.capture("other")
     again.undo()
     assert not any("forward" in vars(module) for module in again.model.modules())
 

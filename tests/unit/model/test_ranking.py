@@ -3,6 +3,7 @@
 import pytest
 import torch
 from small_models import Cnn, Decoder, Encoder
+from torch import nn
 
 from adaexplore.model.calls import calls_of
 from adaexplore.model.rank import CaptureOptions, rank_model
@@ -69,6 +70,27 @@ def test_calls_of_other_constants_are_other_workloads_of_the_commonest_kind(rank
     ranked = rank(Encoder(), calls)
     assert len(ranked.problems["Block"].forms) == 1
     assert len(ranked.ranking.calls) == 2
+
+
+class Turned(nn.Module):
+    """Layers, of which the first gets its input in another memory layout than all others."""
+
+    def __init__(self):
+        super().__init__()
+        layers = (nn.Sequential(nn.Linear(32, 64), nn.GELU(), nn.Linear(64, 32)) for _ in range(3))
+        self.layers = nn.ModuleList(layers)
+
+    def forward(self, x):
+        x = x.transpose(1, 2).contiguous().transpose(1, 2)
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+
+def test_a_group_is_captured_with_the_memory_layout_of_most_of_its_modules(rank):
+    ranked = rank(Turned(), [(torch.rand(2, 6, 32),)])
+    [workload] = ranked.problems["Sequential"].captured.problem.workloads
+    assert torch.load(workload.file)["args"][0].stride() == (192, 32, 1)
 
 
 def test_a_cnn_of_stages(rank):

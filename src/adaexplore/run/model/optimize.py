@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import nn
 
 from adaexplore.core.config import CAMPAIGN_DEFAULTS, DEFAULT_STEPS, Config
@@ -16,6 +17,7 @@ from adaexplore.core.errors import BadInputError
 from adaexplore.core.ranking import ModelRanking, RankedGroup
 from adaexplore.core.replacement import ModelOutcome
 from adaexplore.model.calls import ModelCall, calls_of
+from adaexplore.model.graphs import CapturedCall, capture_call
 from adaexplore.model.placements import Placements
 from adaexplore.model.put_back import Winner, put_back
 from adaexplore.model.rank import RankedModel
@@ -48,6 +50,27 @@ class OptimizedModel:
     ranking: ModelRanking
     outcome: ModelOutcome | None
     placements: Placements
+    calls: tuple[ModelCall, ...] = ()
+
+    def capture(self, name: str = "") -> CapturedCall:
+        """Capture a call in a CUDA graph, as it was timed; of several calls, the one of a name.
+
+        The result replays the graph when called. `call` has its arguments, to copy new ones into,
+        and `outputs` what it writes.
+
+        Raises `BadInputError` for a name that no call has, and without a GPU.
+        """
+        calls = {call.name: call for call in self.calls if name in ("", call.name)}
+        if len(calls) != 1:
+            names = ", ".join(call.name for call in self.calls)
+            raise BadInputError(f"capture: give the name of a call ({names}), not {name!r}")
+        if self.ranking.device == "cpu":
+            raise BadInputError("capture: CUDA graphs need a GPU, and the model is on the CPU")
+        [call] = calls.values()
+        with torch.no_grad():
+            return capture_call(
+                lambda given: self.model(*given.args, **given.kwargs), call, self.ranking.device
+            )
 
     @property
     def speedup(self) -> float:
@@ -151,7 +174,9 @@ class ModelRun:
             (self.path / "outcome.json").write_text(text + "\n", encoding="utf-8")
         page = render_model(self.ranking, outcome)
         (self.path / PAGE).write_text(page, encoding="utf-8")
-        return OptimizedModel(self.model, self.path, self.ranking, outcome, placements)
+        return OptimizedModel(
+            self.model, self.path, self.ranking, outcome, placements, tuple(self.calls)
+        )
 
     @property
     def ranking(self) -> ModelRanking:

@@ -1,0 +1,94 @@
+"""Where the time of a model's call goes, in eager mode and in CUDA graphs, on an idle GPU.
+
+    python lab/benchmarks/model_profile.py examples/models/vit.py:make
+
+For each way: the times of single calls, the mean of calls in a row, and the kernels that take
+longest. The first graph is captured as `torch.cuda.graph` does it, the second as this tool times it
+(`adaexplore.model.graphs`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.profiler import ProfilerActivity, profile
+
+from adaexplore.model.calls import calls_of
+from adaexplore.model.graphs import capture_call
+from adaexplore.run.model.script import made_by
+
+DEVICE = "cuda:0"
+TIMES = 30
+KERNELS = 9
+
+
+def main() -> None:
+    """Profile each call of the model in each way."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("made", help="FILE.py:FUNCTION, as for adaexplore model")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    model, calls = made_by(options.made)
+    for call in calls_of(calls):
+
+        def run(given: Any = call) -> Any:
+            return model(*given.args, **given.kwargs)
+
+        with torch.no_grad():
+            show(f"{call.name}, eager", run)
+            show(f"{call.name}, captured by torch", captured_by_torch(run))
+            show(f"{call.name}, captured as eager", capture_call(run, call, DEVICE))
+
+
+def captured_by_torch(run: Callable[[], Any]) -> Callable[[], Any]:
+    """Return the replay of a plain capture."""
+    stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        for _ in range(3):
+            run()
+    torch.cuda.current_stream().wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        run()
+    return graph.replay
+
+
+def show(name: str, run: Callable[[], Any]) -> None:
+    """Print times in ms, and kernels."""
+    run()
+    singles = []
+    for _ in range(TIMES):
+        torch.cuda.synchronize()
+        began = time.perf_counter()
+        run()
+        torch.cuda.synchronize()
+        singles.append(1e3 * (time.perf_counter() - began))
+    torch.cuda.synchronize()
+    began = time.perf_counter()
+    for _ in range(TIMES):
+        run()
+    torch.cuda.synchronize()
+    mean = 1e3 * (time.perf_counter() - began) / TIMES
+    singles.sort()
+    print(
+        f"{name}: a call {singles[TIMES // 2]:.2f} ({singles[0]:.2f} to {singles[-1]:.2f}), ",
+        end="",
+    )
+    with profile(activities=[ProfilerActivity.CUDA]) as profiled:
+        run()
+        torch.cuda.synchronize()
+    rows = sorted(profiled.key_averages(), key=lambda row: -row.self_device_time_total)
+    total = sum(row.self_device_time_total for row in rows) / 1e3
+    print(f"in a row {mean:.2f}, kernels {total:.2f} ms")
+    for row in rows[:KERNELS]:
+        print(f"  {row.self_device_time_total / 1e3:8.3f} ms {row.count:5d} {row.key[:100]}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+"""A call of a model in a CUDA graph, which runs on the same arguments each time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from adaexplore.model.calls import ModelCall
+
+_WARM_UPS = 3
+
+
+class CapturedCall:
+    """A captured call: a replay reads the tensors of `call`, and writes those of `outputs`.
+
+    Among the arguments may be the place in a cache.
+    """
+
+    def __init__(self, graph: torch.cuda.CUDAGraph, call: ModelCall, outputs: Any) -> None:
+        self.call = call
+        self.outputs = outputs
+        self._graph = graph
+        self._places = [(t, t.clone()) for t in call.tensors if not t.is_floating_point()]
+
+    def __call__(self) -> Any:
+        """Replay the graph and return the outputs."""
+        self._graph.replay()
+        return self.outputs
+
+    def reset(self) -> None:
+        """Put integers among the arguments back, so that no cache gets full."""
+        for tensor, value in self._places:
+            tensor.copy_(value)
+
+
+def capture_call(run: Callable[[ModelCall], Any], call: ModelCall, device: str) -> CapturedCall:
+    """Capture a call, on copies of its arguments, after it has run on them some times.
+
+    The graph has the operations of an eager run: a library that asks whether it is being captured
+    is told no. (transformers 5 makes attention masks then that it leaves out otherwise; kernels
+    refuse the masks, and PyTorch computes attention with them in float32.)
+    """
+    own = call.copied()
+    stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+    stream.wait_stream(torch.cuda.current_stream(device))
+    with torch.cuda.stream(stream):
+        for _ in range(_WARM_UPS):
+            run(own)
+    torch.cuda.current_stream(device).wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph), _capturing_untold():
+        outputs = run(own)
+    return CapturedCall(graph, own, outputs)
+
+
+@contextmanager
+def _capturing_untold() -> Iterator[None]:
+    """Let `torch.cuda.is_current_stream_capturing` return False."""
+    asked = torch.cuda.is_current_stream_capturing
+    torch.cuda.is_current_stream_capturing = lambda: False
+    try:
+        yield
+    finally:
+        torch.cuda.is_current_stream_capturing = asked
