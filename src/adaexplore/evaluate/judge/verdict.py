@@ -135,7 +135,7 @@ def evaluate_candidate(
     with talk.considerate(device.make_way), device.while_nobody_times():
         labels = (*load(talk, reference, candidate), *waiting_labels(reference.problem, candidate))
         inspect(talk)
-        with device.hold(exclusive=False), talk.impatient(patience):
+        with device.hold(exclusive=_times_itself(reference, candidate)), talk.impatient(patience):
             first_call(talk)
     with (
         device.hold(exclusive=False),
@@ -162,7 +162,7 @@ def evaluate_candidate(
         waiting = waiting_note(talk, reference, candidate)
     inspect(talk)
     limits = rooflines(reference, timed.timings)
-    with device.hold(exclusive=False):
+    with device.hold(exclusive=reference.problem.device != "cpu"):  # a profile has times
         found = diagnose(talk, reference, candidate)
     objection = found.objection() if reference.problem.checks.require_custom else None
     if objection:
@@ -189,6 +189,14 @@ def evaluate_candidate(
         ),
         workloads=workload_timings(timed.timings, limits),
     )
+
+
+def _times_itself(reference: Reference, candidate: Candidate) -> bool:
+    """Return whether the first call times configurations on a GPU, beside nobody's other work.
+
+    They are compiled before (see `kernels.ahead`).
+    """
+    return reference.problem.device != "cpu" and "autotune" in candidate.source
 
 
 def _own_kernels(talk: Conversation) -> OwnKernels:
