@@ -162,6 +162,11 @@ class Problem:
         return self.checks.precision
 
     @property
+    def is_shared(self) -> bool:
+        """Whether one kernel on a GPU serves several modules of a model, each with its weights."""
+        return bool(self.weights) and self.device != "cpu"
+
+    @property
     def timed_workloads(self) -> tuple[Workload, ...]:
         """The workloads whose time counts: those that are `timed`, or else the first."""
         return tuple(each for each in self.workloads if each.timed) or self.workloads[:1]

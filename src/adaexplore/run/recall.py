@@ -51,9 +51,18 @@ def not_taught(language: Language, learning: str) -> str:
     return ""
 
 
+_KEPT = "register_buffer"  # a topic of rules to keep what depends on weights alone
+
+
 def _about(rules: Sequence[Rule], problem: Problem) -> list[Rule]:
-    """Return the rules about a problem's language."""
-    return [rule for rule in rules if rule.language == problem.language]
+    """Return the rules about a problem's language, without those to keep what it may not keep."""
+    keeps_nothing = problem.is_shared or problem.checks.backward
+    return [
+        rule
+        for rule in rules
+        if rule.language == problem.language
+        and not (keeps_nothing and rule.kind == "speed" and _KEPT in rule.topics)
+    ]
 
 
 def named_rules(name: str) -> tuple[Rule, ...]:

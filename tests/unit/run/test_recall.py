@@ -5,7 +5,7 @@ from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment
 from adaexplore.core.evaluation import Estimate, Failed, Fault, Passed
 from adaexplore.core.node import Node
-from adaexplore.core.problem import Problem
+from adaexplore.core.problem import Checks, Problem
 from adaexplore.core.proposal import Proposal
 from adaexplore.core.protocols.proposer import Context
 from adaexplore.core.rule import Gain, Matcher, Platform, Rule, Signature, unchecked_rule
@@ -148,6 +148,19 @@ class TestSpeed:
         assert self.recalled(window=(self.RIGHT, failed)) == [DOT.statement]
         assert self.recalled(window=(failed,), pool=(self.RIGHT,)) == [DOT.statement]
         assert self.recalled() == [DOT.statement]
+
+    def test_rules_to_keep_weights_are_not_told_where_none_may_be_kept(self):
+        keeping = dataclasses.replace(self.TILES, topics=(*self.TILES.topics, "register_buffer"))
+        recall = recalling([keeping], Config(memory_tokens=400))
+        alone = dataclasses.replace(PROBLEM, device="cuda:0", target=None)
+        shared = dataclasses.replace(alone, weights="weights.pt")
+        trained = dataclasses.replace(alone, checks=Checks(backward=True))
+        here = dataclasses.replace(HERE, gpu="NVIDIA H200", compute_capability="9.0")
+        told = [
+            recall(Context(problem, "small", 1, environment=here, window=(self.RIGHT,)))
+            for problem in (alone, shared, trained)
+        ]
+        assert told == [[self.TOLD], [], []]
 
     def test_correctness_rules_come_before_speed_rules(self):
         assert self.recalled(window=(self.RIGHT,), most_tokens=60) == [DOT.statement]

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from adaexplore.core.evaluation import Failed
-from adaexplore.core.problem import Problem
 from adaexplore.evaluate.judge.check import Reached, check_form, check_outputs
 from adaexplore.evaluate.judge.conversation import Conversation, Stop
 from adaexplore.evaluate.judge.load import give_parameters
@@ -129,7 +128,7 @@ def verify_other_weights(
     constants, other = truths.moved_constants, truths.other_weights
     every = other.parameters if other else {}
     talk.stage = "running with other weights"
-    if reference.instance.gradients or _is_shared(reference.problem):
+    if reference.instance.gradients or reference.problem.is_shared:
         return _after_update(talk, reference, constants or other, every)
     if constants is not None:
         values = {**every, **constants.values}
@@ -168,17 +167,16 @@ def _after_update(
     number = workload.first_set + index
     values = {**every, **other.values} if isinstance(other, MovedConstants) else every
     talk.ask(wire.Rebuild(problem.seed, problem.mode))
-    is_shared = _is_shared(problem)
-    give_parameters(talk, reference.parameters if is_shared else {})
+    give_parameters(talk, reference.parameters if problem.is_shared else {})
     talk.ask(wire.RunOn(number))
-    give_parameters(talk, values, uncounted=is_shared)
+    give_parameters(talk, values, uncounted=problem.is_shared)
     talk.ask(wire.RunOn(number))
     how = "weights were changed in place"
-    if is_shared:
+    if problem.is_shared:
         how += " through .data (keep nothing that is computed from weights)"
     where = f"{workload.set_name(index)}, after {how}"
     reached = _compare(talk, workload, number, other.truths, where).reached
-    if is_shared:
+    if problem.is_shared:
         reached = reached.or_worse(_compare_captured(talk, workload, number, other.truths))
     talk.ask(wire.Restore())
     return reached, Way(False, values)
@@ -194,11 +192,6 @@ def _compare_captured(
     check_form(described, workload.outputs)
     outputs = [shared.tensor for shared in workload.buffers]
     return check_outputs(workload, outputs, truths, "a call captured in a CUDA graph")
-
-
-def _is_shared(problem: Problem) -> bool:
-    """Return whether one kernel on a GPU serves several modules of a model."""
-    return bool(problem.weights) and problem.device != "cpu"
 
 
 def _with_weights(

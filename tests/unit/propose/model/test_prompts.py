@@ -187,6 +187,16 @@ class TestSystem:
             assert words not in plain
         assert "may fold, cast or repack weights" not in told
 
+    def test_a_module_of_a_model_keeps_no_weights_and_can_be_captured_on_a_gpu(self, form):
+        told = text(form(briefing(weights="weights.pt")))
+        assert "keeps nothing that it computed from weights" in told
+        assert "every call can be captured" in told
+        assert "may fold, cast or repack weights" not in told
+        there = text(form(briefing(weights="weights.pt", environment=CPU, language="cpp")))
+        for said in (text(form(briefing())), there):
+            assert "every call can be captured" not in said
+            assert "may fold, cast or repack weights" in said
+
     def test_omits_gpu_facts_on_a_cpu(self):
         told = PROMPTS.large(briefing(language="cpp", environment=CPU), []).messages[0].text
         assert "stream" not in told
