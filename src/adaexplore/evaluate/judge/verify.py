@@ -72,7 +72,10 @@ def verify(talk: Conversation, reference: Reference) -> Verified:
             reached = reached.or_worse(compared.reached)
         layouts[workload.name] = compared.layout
     other, follows = verify_other_weights(talk, reference, needs_weights=needs_weights)
-    return Verified(reached.or_worse(other), layouts, follows)
+    reached = reached.or_worse(other)
+    if reference.problem.is_shared:
+        reached = reached.or_worse(_compare_captured(talk, reference))
+    return Verified(reached, layouts, follows)
 
 
 def compare(talk: Conversation, workload: JudgedWorkload, index: int) -> Compared:
@@ -175,22 +178,22 @@ def _after_update(
     if problem.is_shared:
         how += " through .data (keep nothing that is computed from weights)"
     where = f"{workload.set_name(index)}, after {how}"
-    reached = _compare(talk, workload, number, other.truths, where).reached
-    if problem.is_shared:
-        reached = reached.or_worse(_compare_captured(talk, workload, number, other.truths))
+    compared = _compare(talk, workload, number, other.truths, where)
     talk.ask(wire.Restore())
-    return reached, Way(False, values)
+    return compared.reached, Way(False, values)
 
 
-def _compare_captured(
-    talk: Conversation, workload: JudgedWorkload, number: int, truths: list[Truth]
-) -> Reached:
+def _compare_captured(talk: Conversation, reference: Reference) -> Reached:
     """Compare a call that is captured in a CUDA graph, as a whole model may be."""
     talk.stage = "being captured in a CUDA graph, between calls with weights at other addresses"
+    workload = reference.first
+    index = next(i for i, s in enumerate(workload.sets) if s.from_problem)
+    talk.ask(wire.RunOn(workload.first_set + index))
     poison_all(workload.buffers)
-    described = talk.ask(RunCaptured(number)).outputs
+    described = talk.ask(RunCaptured(workload.first_set + index)).outputs
     check_form(described, workload.outputs)
     outputs = [shared.tensor for shared in workload.buffers]
+    truths = workload.sets[index].truths
     return check_outputs(workload, outputs, truths, "a call captured in a CUDA graph")
 
 
