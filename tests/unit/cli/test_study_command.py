@@ -59,6 +59,15 @@ def steps(folder):
     return counts
 
 
+def clusters(folder):
+    """The Ray clusters of all searches."""
+    found = set()
+    for run in folder.glob("*/*/run.db"):
+        with read_run(run.parent) as directory:
+            found.add(directory.store.run().config.ray)
+    return found
+
+
 def test_a_study_from_beginning_to_end(adaexplore, arms, proposer, prepared, tmp_path):
     folder, out = tmp_path / "study", tmp_path / "out.json"
     result = adaexplore("study", arms(1, "seeds = 2\n"), "--run", folder, "--json", out)
@@ -81,8 +90,12 @@ def test_a_study_from_beginning_to_end(adaexplore, arms, proposer, prepared, tmp
     compared = adaexplore("compare", folder)
     assert "alone over tree at 1 step: " in compared.out
 
-    more = adaexplore("resume", folder, "--steps", 2)
+    elsewhere = adaexplore("resume", folder, "--steps", 2, "--ray", "127.0.0.1:1")
+    assert (elsewhere.code, clusters(folder)) == (2, {"127.0.0.1:1"})
+    assert "no Ray cluster to join" in elsewhere.out
+    more = adaexplore("resume", folder, "--ray", "")
     assert more.code == 0, more
+    assert clusters(folder) == {""}
     assert steps(folder) == dict.fromkeys(runs, 2)
     refused = adaexplore("resume", folder, "--allocation", "headroom")
     assert refused.code == 2

@@ -38,7 +38,7 @@ from adaexplore.run.recall import named_rules, require_recalled
 from adaexplore.run.results import summary_of, write_report
 from adaexplore.run.session import device_of
 from adaexplore.run.starts import read_starts
-from adaexplore.store import read_run
+from adaexplore.store import is_run, open_run, read_run
 from adaexplore.store.campaign import (
     create_campaign,
     hold_campaign,
@@ -46,7 +46,7 @@ from adaexplore.store.campaign import (
     write_manifest,
 )
 
-_MAY_CHANGE = ("steps", "budget", "parallel", "allocation")
+_MAY_CHANGE = ("steps", "budget", "parallel", "allocation", "ray")
 
 
 def begin_campaign(what: Sequence[Path], given: Config, op_type: str = "") -> Path:
@@ -84,7 +84,7 @@ def begin_order(order: CampaignOrder, command: str, kind: str) -> Path:
 
 
 def change_campaign(path: Path, given: Config) -> None:
-    """Change a campaign that continues: its steps, budget, parallel steps or allocation.
+    """Change a campaign that continues: its steps, budget, parallel steps, allocation or cluster.
 
     Raises `BadInputError` for any other field.
     """
@@ -102,6 +102,17 @@ def change_campaign(path: Path, given: Config) -> None:
     _check(order)
     with hold_campaign(path):
         write_manifest(path, {**manifest, "order": order.to_json()})
+        if "ray" in given.model_fields_set:
+            for entry in order.entries:
+                _move(path / entry.name, given.ray)
+
+
+def _move(run: Path, ray: str) -> None:
+    """Let a search that was begun go on with another cluster, or with this machine."""
+    if is_run(run):
+        with open_run(run) as directory:
+            store = directory.store
+            store.set_config(store.run().config.model_copy(update={"ray": ray}))
 
 
 def _check(order: CampaignOrder) -> None:
