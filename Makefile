@@ -56,7 +56,7 @@ checks: $(VENV)/.dev  ## Lint, types and layers
 
 # A file's tests share servers and judges, so they stay in one process.
 test: checks  ## The checks and every kind of test: minutes on two cores
-	$(BIN)/pytest -m "not slow and not gpu" -n 2 --dist loadfile --no-loadscope-reorder --max-worker-restart=0 --hypothesis-profile=fast
+	$(BIN)/pytest -m "not slow and not gpu" -n 2 --dist loadfile --no-loadscope-reorder --max-worker-restart=0 --hypothesis-profile=fast --durations=25 --durations-min=5
 
 pages: $(VENV)/.dev  ## Run the README and all tutorials as they stand
 	$(BIN)/pytest tests/docs/test_tutorials.py -n 2

@@ -163,8 +163,11 @@ class Problem:
 
     @property
     def is_shared(self) -> bool:
-        """Whether one kernel on a GPU serves several modules of a model, each with its weights."""
-        return bool(self.weights) and self.device != "cpu"
+        """Whether one kernel on a GPU serves several modules of a model, each with its weights.
+
+        A training step is asked for more: it follows its weights, and is captured in no graph.
+        """
+        return bool(self.weights) and self.device != "cpu" and not self.checks.backward
 
     @property
     def timed_workloads(self) -> tuple[Workload, ...]:
