@@ -7,7 +7,7 @@ import sys
 from contextlib import contextmanager
 
 import pytest
-from test_kill_resume import EAGER, SMALL
+from test_kill_resume import SMALL, eager_path
 
 from adaexplore.serve.accounts import Account, add_token
 from adaexplore.serve.client import Client, problem_of
@@ -22,7 +22,7 @@ def serving(folder, port: int, store: str):
     words = ["serve", "--folder", str(folder), "--port", str(port), "--store", store]
     process = subprocess.Popen(
         [sys.executable, "-m", "adaexplore", *words],
-        env=os.environ | {"PYTHONPATH": f"{EAGER}{os.pathsep}{os.environ['PYTHONPATH']}"},
+        env=os.environ | {"PYTHONPATH": eager_path()},
         stdout=subprocess.DEVNULL,
     )
     try:

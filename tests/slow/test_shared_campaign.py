@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from test_kill_resume import EAGER, SMALL, family
+from test_kill_resume import SMALL, eager_path, family
 
 from adaexplore.core.errors import BadInputError
 from adaexplore.store import is_run, read_run
@@ -29,7 +29,7 @@ def start(path: Path, what: list[str], database: str) -> "subprocess.Popen[str]"
             *what,
             *([] if path.exists() else options),
         ],
-        env=os.environ | {"PYTHONPATH": f"{EAGER}{os.pathsep}{os.environ['PYTHONPATH']}"},
+        env=os.environ | {"PYTHONPATH": eager_path()},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
