@@ -1,52 +1,55 @@
 """Where the time of a model's call goes, in eager mode and in CUDA graphs, on an idle GPU.
 
-    python lab/benchmarks/model_profile.py examples/models/vit.py:make
+    python lab/benchmarks/model_profile.py examples/models/vit.py make
 
 For each way: the times of single calls, the mean of calls in a row, and the kernels that take
-longest. The first graph is captured as `torch.cuda.graph` does it, the second as this tool times it
-(`adaexplore.model.graphs`).
+longest. The first graph is captured as `torch.cuda.graph` does it. The second has the operations of
+eager mode: what asks whether it is captured is told no.
 """
 
 from __future__ import annotations
 
 import argparse
+import runpy
+import sys
 import time
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-from adaexplore.model.calls import calls_of
-from adaexplore.model.graphs import capture_call
-from adaexplore.run.model.script import made_by
-
-DEVICE = "cuda:0"
 TIMES = 30
 KERNELS = 9
 
 
 def main() -> None:
     """Profile each call of the model in each way."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("made", help="FILE.py:FUNCTION, as for adaexplore model")
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser.add_argument("script", type=Path, help="a file as for adaexplore model")
+    parser.add_argument("function", help="its function that makes the model and its calls")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    model, calls = made_by(options.made)
-    for call in calls_of(calls):
+    sys.path.insert(0, str(options.script.parent))
+    model, calls = runpy.run_path(str(options.script))[options.function]()
+    for name, call in calls.items():
 
         def run(given: Any = call) -> Any:
-            return model(*given.args, **given.kwargs)
+            return model(**given) if isinstance(given, dict) else model(*given)
 
         with torch.no_grad():
-            show(f"{call.name}, eager", run)
-            show(f"{call.name}, captured by torch", captured_by_torch(run))
-            show(f"{call.name}, captured as eager", capture_call(run, call, DEVICE))
+            show(f"{name}, eager", run)
+            show(f"{name}, captured", captured(run))
+            with patch("torch.cuda.is_current_stream_capturing", lambda: False):
+                graph = captured(run)
+            show(f"{name}, captured as eager", graph)
 
 
-def captured_by_torch(run: Callable[[], Any]) -> Callable[[], Any]:
-    """Return the replay of a plain capture."""
+def captured(run: Callable[[], Any]) -> Callable[[], Any]:
+    """Return the replay of a capture."""
     stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):

@@ -1,5 +1,6 @@
 """A model timed end to end in its fastest way."""
 
+import pytest
 import torch
 from torch import nn
 from torch._dynamo.utils import counters
@@ -51,6 +52,7 @@ class Broken(nn.Module):
         return x + 1
 
 
+@pytest.mark.slow
 def test_the_tenth_form_of_a_call_is_compiled_as_the_first():
     model = nn.Sequential(Broken()).eval()
     calls = calls_of([(torch.rand(size),) for size in range(8, 18)])
