@@ -110,6 +110,7 @@ class TestUsed:
         assert judged[kernel(1)] != "reported"
         assert "start: 2_18, step 4" in result.out
 
+    @pytest.mark.slow
     def test_their_failures_make_cases(self, adaexplore, theirs, tmp_path):
         words = ["adapt", theirs.parent, "-o", tmp_path / "memory.toml", "--device", "cpu"]
         learned = adaexplore(*words, "--target", "sm_90", "--work", tmp_path / "work")

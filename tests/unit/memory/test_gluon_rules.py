@@ -24,6 +24,7 @@ RULES = load_memory(FILE)
 RENAMED = next(rule for rule in RULES if rule.name == "tma-load-renamed")
 
 
+@pytest.mark.slow
 def test_what_is_noted_of_the_installed_version_is_so():
     machine = Machine("cpu", "sm_90")
     if machine.platform not in (*RENAMED.holds, *RENAMED.gone):

@@ -223,6 +223,7 @@ def test_the_problems_of_a_campaign_share_its_devices(ray_cluster, eventually):
     node.stop()
 
 
+@pytest.mark.slow
 def test_a_device_that_is_slower_than_its_kind_times_nothing(judged, eventually):
     """The last on these devices: the cluster does not forget the times."""
     fleet, evaluator = judged
