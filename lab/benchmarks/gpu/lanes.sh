@@ -4,7 +4,7 @@ set -u
 LIMIT=${1:?SECONDS} LANES=$(realpath "${2:?LANES}") HERE=$(cd "$(dirname "$0")" && pwd)
 OUT=$(realpath -m "${OUT:-$PWD/build/gpu/out}") WORK=$(realpath -m "${WORK:-$PWD/build/gpu/work}")
 BACK=$(realpath -m "${BACK:-$PWD/build/gpu/back}")
-export LIMIT OUT WORK BACK
+export OUT WORK BACK
 mkdir -p "$OUT"
 bash "$HERE/run.sh" none 1 >/dev/null 2>&1 # the wheels, once
 

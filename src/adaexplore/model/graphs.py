@@ -8,9 +8,8 @@ from typing import Any
 
 import torch
 
+from adaexplore.evaluate.timing.baselines_offered import warm_aside
 from adaexplore.model.calls import ModelCall
-
-_WARM_UPS = 3
 
 
 class CapturedCall:
@@ -44,12 +43,7 @@ def capture_call(run: Callable[[ModelCall], Any], call: ModelCall, device: str) 
     refuse the masks, and PyTorch computes attention with them in float32.)
     """
     own = call.copied()
-    stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
-    stream.wait_stream(torch.cuda.current_stream(device))
-    with torch.cuda.stream(stream):
-        for _ in range(_WARM_UPS):
-            run(own)
-    torch.cuda.current_stream(device).wait_stream(stream)
+    warm_aside(lambda: run(own), device)
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph), _capturing_untold():
         outputs = run(own)

@@ -163,7 +163,7 @@ class Stopwatch:
                         raise
                     if is_out_of_memory(error):
                         release_memory()
-                    elif way in _COMPILE:
+                    elif way in _CAPTURING:
                         self._compile_anew()
                     continue  # a way that this model cannot be run in
                 ran = self._placements.runs > before

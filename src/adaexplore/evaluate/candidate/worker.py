@@ -253,11 +253,17 @@ class CandidateSession:
             self._held = self._instance(self._sets[index].inputs)
         self._held_buffers = self._sets[index].buffers
         self._look_after_flags()
-        for (_, out), buffer in zip(held, buffers, strict=False):
+        return self._delivered(held, buffers)
+
+    def _delivered(
+        self, outputs: Sequence[NamedTensor], buffers: Sequence[torch.Tensor]
+    ) -> wire.Outputs:
+        """Copy outputs into buffers of their form, and describe them."""
+        for (_, out), buffer in zip(outputs, buffers, strict=False):
             if out.shape == buffer.shape and out.dtype == buffer.dtype:
                 buffer.copy_(out)
         self._synchronize()
-        return wire.Outputs(tuple(describe_output(path, out) for path, out in held))
+        return wire.Outputs(tuple(describe_output(path, out) for path, out in outputs))
 
     def _warm(self, input_sets: Sequence[int]) -> None:
         assert self._clock is not None
@@ -330,11 +336,7 @@ class CandidateSession:
         given = self._sets[index]
         with watched_launches(Path.cwd(), into=self._launches):
             outputs = run_captured(self._instance, given.inputs)
-        for (_, out), buffer in zip(outputs, given.buffers, strict=False):
-            if out.shape == buffer.shape and out.dtype == buffer.dtype:
-                buffer.copy_(out)
-        self._synchronize()
-        return wire.Outputs(tuple(describe_output(path, out) for path, out in outputs))
+        return self._delivered(outputs, given.buffers)
 
     def _run_unlaunched(self, index: int) -> Suppressed:
         """Call on an input set with no Triton kernel launched; deliver the outputs at once."""

@@ -85,7 +85,7 @@ def compare(talk: Conversation, workload: JudgedWorkload, index: int) -> Compare
     if index == 0 and number > 0:  # the call before was on another workload
         talk.ask(wire.RunOn(number))
     following = workload.first_set + (index + 1) % len(workload.sets)
-    return _compare(talk, workload, following, workload.sets[index].truths, name)
+    return _compare(talk, workload, wire.RunOn(following), workload.sets[index].truths, name)
 
 
 def compare_first(talk: Conversation, reference: Reference) -> tuple[Compared, bool]:
@@ -166,19 +166,17 @@ def _after_update(
     if other is None:
         return Reached(), None
     workload, problem = reference.first, reference.problem
-    index = next(i for i, s in enumerate(workload.sets) if s.from_problem)
-    number = workload.first_set + index
+    number = workload.first_set + workload.own_index
     values = {**every, **other.values} if isinstance(other, MovedConstants) else every
     talk.ask(wire.Rebuild(problem.seed, problem.mode))
-    give_parameters(talk, reference.parameters if problem.is_shared else {})
+    where = f"{workload.set_name(workload.own_index)}, after weights were changed in place"
+    if problem.is_shared:
+        where += " through .data (keep nothing that is computed from weights)"
+        give_parameters(talk, reference.parameters)
     talk.ask(wire.RunOn(number))
     give_parameters(talk, values, uncounted=problem.is_shared)
     talk.ask(wire.RunOn(number))
-    how = "weights were changed in place"
-    if problem.is_shared:
-        how += " through .data (keep nothing that is computed from weights)"
-    where = f"{workload.set_name(index)}, after {how}"
-    compared = _compare(talk, workload, number, other.truths, where)
+    compared = _compare(talk, workload, wire.RunOn(number), other.truths, where)
     talk.ask(wire.Restore())
     return compared.reached, Way(False, values)
 
@@ -187,14 +185,10 @@ def _compare_captured(talk: Conversation, reference: Reference) -> Reached:
     """Compare a call that is captured in a CUDA graph, as a whole model may be."""
     talk.stage = "being captured in a CUDA graph, between calls with weights at other addresses"
     workload = reference.first
-    index = next(i for i, s in enumerate(workload.sets) if s.from_problem)
-    talk.ask(wire.RunOn(workload.first_set + index))
-    poison_all(workload.buffers)
-    described = talk.ask(RunCaptured(workload.first_set + index)).outputs
-    check_form(described, workload.outputs)
-    outputs = [shared.tensor for shared in workload.buffers]
-    truths = workload.sets[index].truths
-    return check_outputs(workload, outputs, truths, "a call captured in a CUDA graph")
+    number, truths = workload.first_set + workload.own_index, workload.from_problem.truths
+    talk.ask(wire.RunOn(number))
+    where = "a call captured in a CUDA graph"
+    return _compare(talk, workload, RunCaptured(number), truths, where).reached
 
 
 def _with_weights(
@@ -202,22 +196,25 @@ def _with_weights(
 ) -> Reached:
     """Compare a second model with other weights."""
     workload = reference.first
-    index = next(i for i, s in enumerate(workload.sets) if s.from_problem)
     rebuild(talk, reference, other.seed, way)
-    number = workload.first_set + index
-    talk.ask(wire.RunOn(number))
-    where = f"{workload.set_name(index)}, with other weights"
-    compared = _compare(talk, workload, number, other.truths, where)
+    run = wire.RunOn(workload.first_set + workload.own_index)
+    talk.ask(run)
+    where = f"{workload.set_name(workload.own_index)}, with other weights"
+    compared = _compare(talk, workload, run, other.truths, where)
     talk.ask(wire.Restore())
     return compared.reached
 
 
 def _compare(
-    talk: Conversation, workload: JudgedWorkload, number: int, truths: list[Truth], where: str
+    talk: Conversation,
+    workload: JudgedWorkload,
+    run: wire.Request[wire.Outputs],
+    truths: list[Truth],
+    where: str,
 ) -> Compared:
-    """Call on input set `number`, and compare the outputs of the call before."""
+    """Make a call, and compare the outputs that are delivered: of `RunOn`, of the call before."""
     poison_all(workload.buffers)
-    described = talk.ask(wire.RunOn(number)).outputs
+    described = talk.ask(run).outputs
     check_form(described, workload.outputs)
     outputs = [shared.tensor for shared in workload.buffers]
     reached = check_outputs(workload, outputs, truths, where)

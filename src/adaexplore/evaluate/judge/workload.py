@@ -98,7 +98,12 @@ class JudgedWorkload:
     @property
     def from_problem(self) -> CheckedSet:
         """The first set of the problem's own inputs."""
-        return next(s for s in self.sets if s.from_problem)
+        return self.sets[self.own_index]
+
+    @property
+    def own_index(self) -> int:
+        """The index of the first set of the problem's own inputs."""
+        return next(i for i, s in enumerate(self.sets) if s.from_problem)
 
     @property
     def set_numbers(self) -> tuple[int, ...]:

@@ -110,7 +110,7 @@ def captured(subject: Subject) -> Call:
         # The parameters of other steps have autograd nodes that wait for those steps' stream.
         model = copy.deepcopy(model)
     call = eager(replace(subject, model=model))
-    _warm_aside(call, static, subject.device)
+    warm_aside(lambda: call(static), subject.device)
     graph, outputs = _capture(call, static, subject.device)
     return _Replays(model, tensors_of(static), graph, outputs)
 
@@ -203,13 +203,13 @@ def _is_overwritten(call: Call, inputs: Inputs) -> bool:
     return any(tensor.data_ptr() in places for _, tensor in after)
 
 
-def _warm_aside(call: Call, inputs: Inputs, device: str) -> None:
+def warm_aside(call: Callable[[], object], device: str) -> None:
     """Call on a side stream, so that libraries set up before a capture what cannot be captured."""
     side = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
     side.wait_stream(torch.cuda.current_stream(device))
     with torch.cuda.stream(side):
         for _ in range(_WARM_UPS):
-            call(inputs)
+            call()
     torch.cuda.current_stream(device).wait_stream(side)
     torch.cuda.synchronize(device)
 

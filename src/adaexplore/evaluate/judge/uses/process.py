@@ -49,7 +49,7 @@ class UseProcess:
         self.expected = expected
         self.talk = talk
         self.workload = expected.workload
-        self.number = self.workload.first_set + self.workload.sets.index(self.workload.from_problem)
+        self.number = self.workload.first_set + self.workload.own_index
         self._sets = sum(len(workload.sets) for workload in reference.workloads)
 
     def begin(self, candidate: Candidate, device: DeviceUse) -> None:
