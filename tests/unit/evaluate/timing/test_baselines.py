@@ -289,7 +289,7 @@ def test_a_replay_copies_inputs_in_and_outputs_out(monkeypatch):
         graph = FixedAddresses(call, inputs)
         return graph, graph.outputs
 
-    monkeypatch.setattr(baselines_offered, "_warm_aside", lambda *_: None)
+    monkeypatch.setattr(baselines_offered, "warm_aside", lambda *_: None)
     monkeypatch.setattr(baselines_offered, "_capture", capture)
     one = subject(nn.Threshold(-9.0, 0.0), (2, 4))
     given = one.inputs.args[0].clone()
