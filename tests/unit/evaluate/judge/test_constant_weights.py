@@ -11,7 +11,7 @@ SLOW, FAST = 200.0, 100.0
 
 
 @pytest.mark.parametrize(
-    "times_us, labelled",
+    ("times_us", "labelled"),
     [
         ([SLOW, FAST, SLOW, FAST, SLOW, FAST], True),
         ([FAST], False),
