@@ -69,8 +69,14 @@ class RayCluster:
         self._nodes: list[Node] = []
         self.port = _free_port()
         self.address = f"127.0.0.1:{self.port}"
+        self.start_head()
+
+    def start_head(self) -> None:
+        """Start a head at the address; nodes of an earlier head end, for they do not join it."""
+        for node in self._nodes:
+            node.stop()
         head = ("--head", f"--port={self.port}", "--include-dashboard=false", "--num-cpus=0")
-        self._start(*head, f"--temp-dir={self.folder}")
+        self._head = self._start(*head, f"--temp-dir={self.folder}")
 
     def add(self, cpus: int = 1, **environment: str) -> Node:
         """Start a node with that many devices."""
@@ -78,7 +84,7 @@ class RayCluster:
 
     def kill_head(self) -> None:
         """End the head, and leave the nodes to themselves."""
-        self._nodes[0].stop()
+        self._head.stop()
 
     def close(self) -> None:
         for node in reversed(self._nodes):

@@ -21,7 +21,15 @@ class BadProblemError(BadInputError):
     """Reference that cannot be loaded, run or verified against."""
 
 
+class NoClusterError(BadInputError):
+    """Address at which no Ray cluster can be joined."""
+
+
 class InfrastructureError(AdaExploreError):
     """Failure of the system around the candidate: a lost worker, a driver fault, no disk."""
 
     exit_code = 3
+
+
+class ClusterGoneError(InfrastructureError):
+    """Ray cluster that lost its head, or all devices; the work can go on once it is back."""

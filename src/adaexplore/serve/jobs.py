@@ -22,6 +22,8 @@ _MOST_ATTEMPTS = 3
 """Times that a job begins without progress: one that takes its worker, or the server, down with it
 must not do so for ever."""
 _PROGRESS = ("recorded", "verdict")
+POSTPONED = 75
+"""Exit code of a worker whose job is to begin later: EX_TEMPFAIL of sysexits.h."""
 ORDER_NAME, LOG_NAME = "order.json", "worker.log"
 
 

@@ -15,7 +15,7 @@ from typing import IO, Any
 from sqlalchemy.exc import DBAPIError
 
 from adaexplore.run.session import INTERRUPTED
-from adaexplore.serve.jobs import LOG_NAME, ORDER_NAME, Jobs
+from adaexplore.serve.jobs import LOG_NAME, ORDER_NAME, POSTPONED, Jobs
 from adaexplore.serve.messages import JobInfo, JobResult
 from adaexplore.serve.tables import is_unreachable
 from adaexplore.serve.warm import WarmLimits, WarmPool
@@ -25,6 +25,8 @@ _STOP_S = 20.0
 """Time for a cancelled job to end by itself."""
 _PATIENCE_S = 1.0
 """Time until a database that could not be reached is asked again."""
+_CLUSTER_PAUSE_S = 15.0
+"""Time until a job begins after one whose cluster was gone: all jobs have the same cluster."""
 _NO_ORDER = "its files are gone: the service has another folder"
 _MOST_LINE = 64 << 20
 
@@ -52,6 +54,7 @@ class Runner:
     """Runs up to `at_once` jobs at the same time, in one thread that starts and ends processes.
 
     A worker that is lost (killed, out of memory) is replaced, and its job begins again or goes on.
+    So does a job whose cluster was gone.
     """
 
     def __init__(self, jobs: Jobs, at_once: int, warm: WarmLimits) -> None:
@@ -59,6 +62,7 @@ class Runner:
         self._warm: WarmPool[_Running] = WarmPool(warm)
         self._at_once = at_once
         self._running: list[_Running] = []
+        self._begin_from = 0.0
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name="runner", daemon=True)
 
@@ -98,7 +102,7 @@ class Runner:
         self._land()
         self._stop_cancelled()
         self._warm.trim()
-        while len(self._running) < self._at_once:
+        while len(self._running) < self._at_once and time.monotonic() >= self._begin_from:
             job = self._jobs.take_next()
             if job is None:
                 break
@@ -203,6 +207,9 @@ class Runner:
         job_id, result = running.job.id, running.result or JobResult()
         if running.stop_by is not None or status == INTERRUPTED:
             self._jobs.end(job_id, "cancelled", files=running.files, result=result)
+        elif status == POSTPONED:
+            self._begin_from = time.monotonic() + _CLUSTER_PAUSE_S
+            self._jobs.requeue(job_id, lost=False)
         elif running.error:
             self._jobs.end(job_id, "failed", running.error, files=running.files, result=result)
         elif status == 0 and running.result:

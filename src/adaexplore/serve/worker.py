@@ -24,7 +24,7 @@ from typing import Any
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.config import Config
-from adaexplore.core.errors import AdaExploreError, BadInputError
+from adaexplore.core.errors import AdaExploreError, BadInputError, ClusterGoneError, NoClusterError
 from adaexplore.core.evaluation import Evaluation
 from adaexplore.core.evaluation_json import evaluation_to_json
 from adaexplore.core.problem import Problem
@@ -41,12 +41,13 @@ from adaexplore.run.uses import with_uses
 from adaexplore.sandbox.walls.isolation import hide
 from adaexplore.sandbox.walls.limits import STRANGERS, die_with_parent
 from adaexplore.serve.events import Row, message_of
-from adaexplore.serve.jobs import LOG_NAME, ORDER_NAME
+from adaexplore.serve.jobs import LOG_NAME, ORDER_NAME, POSTPONED
 from adaexplore.store import export_run, is_run, read_run
 from adaexplore.store.campaign import is_campaign
 from adaexplore.store.directory import remove_unfinished
 
 _RUN = "run"
+_NO_CLUSTER = "the service's Ray cluster cannot be reached; the job goes on once it can be"
 Say = Callable[[Mapping[str, Any]], None]
 
 
@@ -175,7 +176,10 @@ def _next_folder() -> Path | None:
 
 
 def main() -> None:
-    """Run a job; exit code 2 or 3 as for the command line, 130 for a job that was cancelled."""
+    """Run a job; exit code 2 or 3 as for the command line, 130 for a job that was cancelled.
+
+    It is `POSTPONED` where the job waits for its cluster.
+    """
     folder, descriptor = Path(sys.argv[1]).resolve(), int(sys.argv[2])
     die_with_parent(os.getppid())
     os.set_inheritable(descriptor, False)
@@ -194,6 +198,10 @@ def main() -> None:
 
     try:
         JobWorker(folder, say, _next_folder).work()
+    except (ClusterGoneError, NoClusterError) as error:
+        print(error, file=sys.stderr)
+        say({"type": "notice", "text": _NO_CLUSTER})
+        sys.exit(POSTPONED)
     except AdaExploreError as error:
         bad_input = isinstance(error, BadInputError)
         say({"type": "error", "text": str(error), "data": {"bad_input": bad_input}})

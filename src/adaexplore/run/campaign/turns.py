@@ -11,6 +11,7 @@ from adaexplore.core.config import Allocation
 from adaexplore.core.errors import (
     AdaExploreError,
     BadProblemError,
+    ClusterGoneError,
     InfrastructureError,
     RunInUseError,
 )
@@ -46,8 +47,9 @@ class ProblemJob(Protocol):
     """The search of one problem in a campaign; one thread uses it at a time.
 
     `slice` and `finish` raise `BadProblemError` for a problem that cannot be judged,
-    `InfrastructureError` where the machinery is gone, and `BadInputError` for what would stop
-    every search, such as a model that refuses to be asked.
+    `InfrastructureError` where its machinery is gone, `ClusterGoneError` where that of every search
+    is, and `BadInputError` for what would stop every search, such as a model that refuses to be
+    asked.
     """
 
     device: str
@@ -281,14 +283,20 @@ class Campaign:
             case RunInUseError():
                 runner.progress = replace(runner.job.progress(), elsewhere=True)
                 runner.job.suspend()
+            case ClusterGoneError():
+                self._end_with(error, runner)
             case BadProblemError() | InfrastructureError():
                 runner.lost = error
                 runner.job.suspend()
             case AdaExploreError():
-                self._error = self._error or error
-                runner.job.suspend()
+                self._end_with(error, runner)
             case _:
                 raise error
+
+    def _end_with(self, error: AdaExploreError, runner: _Runner) -> None:
+        """Begin no more slices; `run` raises the first such error."""
+        self._error = self._error or error
+        runner.job.suspend()
 
     def _keep_ready(self, runner: _Runner) -> None:
         """Suspend the job that has waited longest if too many are ready, and a job that ended."""

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from adaexplore.core.config import Config
-from adaexplore.core.errors import BadInputError
+from adaexplore.core.errors import BadInputError, NoClusterError
 from adaexplore.core.problem import Problem
 from adaexplore.core.version import __version__
 from adaexplore.run.cluster.device import Device, Order
@@ -33,7 +33,7 @@ _AT_ONCE = 8
 def connect(address: str) -> Any:
     """Return the module `ray`, connected to the cluster at an address, or `auto`.
 
-    Raises `BadInputError` where Ray is not installed or no cluster answers.
+    Raises `BadInputError` where Ray is not installed, `NoClusterError` where no cluster answers.
     """
     if find_spec("ray") is None:
         raise BadInputError(f"--ray {address}: Ray is not installed; pip install 'adaexplore[ray]'")
@@ -167,7 +167,7 @@ def _worker() -> Any:
 
 
 def _try_port(address: str) -> None:
-    """Raise `BadInputError` where nobody listens: Ray itself tries for half a minute."""
+    """Raise `NoClusterError` where nobody listens: Ray itself tries for half a minute."""
     host, _, port = address.rpartition(":")
     if not port.isdigit():
         return
@@ -177,9 +177,9 @@ def _try_port(address: str) -> None:
         raise _no_cluster(address, error.strerror or str(error)) from error
 
 
-def _no_cluster(address: str, why: str) -> BadInputError:
+def _no_cluster(address: str, why: str) -> NoClusterError:
     line = (why.strip().splitlines() or [""])[-1]
-    return BadInputError(
+    return NoClusterError(
         f"--ray {address}: no Ray cluster to join ({line}); start a node on this machine with "
         "`ray start`, and give the token of the cluster (docs/clusters.md)"
     )

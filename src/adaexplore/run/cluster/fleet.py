@@ -7,7 +7,12 @@ import time
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
-from adaexplore.core.errors import AdaExploreError, BadInputError, InfrastructureError
+from adaexplore.core.errors import (
+    AdaExploreError,
+    BadInputError,
+    ClusterGoneError,
+    InfrastructureError,
+)
 from adaexplore.run.cluster.remote import DeviceLostError, Remote
 
 Result = TypeVar("Result")
@@ -59,8 +64,8 @@ class Fleet:
     Ray places the devices, as many as `want` asks for, and ends them with this process. One that is
     lost is replaced by the next that the cluster has. One whose canary takes too long before or
     after timed work rests, and the work is done again elsewhere. Where no device is at work or
-    free for `patience_s` seconds, those who wait get an `InfrastructureError`; where the head of
-    the cluster is gone, all do.
+    free for `patience_s` seconds, those who wait get a `ClusterGoneError`; where the head of the
+    cluster is gone, all do.
     """
 
     def __init__(self, cluster: DeviceMaker, patience_s: float, rest_s: float = _REST_S) -> None:
@@ -96,7 +101,7 @@ class Fleet:
         """Do work on a device that keeps its time before and after it.
 
         Raises what the work raises, `ToughWorkError` where it takes several devices down, and
-        `InfrastructureError` where there is no device.
+        `ClusterGoneError` where there is no device.
         """
         return self._done(work, tell, prefer, check=self._check_pace)
 
@@ -174,7 +179,7 @@ class Fleet:
                 check(device)
             except DeviceLostError as error:
                 if self._closed.is_set():
-                    raise InfrastructureError(self._over) from error
+                    raise ClusterGoneError(self._over) from error
                 self._say(f"{error}; its work begins again on another device")
                 self._replace(device)
             except _TooSlowError as error:
@@ -215,15 +220,15 @@ class Fleet:
         deadline = None
         while not until():
             if self._closed.is_set():
-                raise InfrastructureError(self._over)
+                raise ClusterGoneError(self._over)
             if not self._coming and not self._busy and not self._free:
-                raise self._trouble or InfrastructureError(self._none_left())
+                raise self._trouble or ClusterGoneError(self._none_left())
             if self._busy:
                 deadline = None
             else:
                 deadline = deadline or time.monotonic() + self._patience_s
                 if time.monotonic() >= deadline:
-                    raise InfrastructureError(self._none_left())
+                    raise ClusterGoneError(self._none_left())
             left_s = None if deadline is None else max(deadline - time.monotonic(), 0.01)
             self._changed.wait(left_s)
 

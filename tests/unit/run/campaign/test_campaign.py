@@ -7,6 +7,7 @@ import pytest
 from adaexplore.core.errors import (
     BadInputError,
     BadProblemError,
+    ClusterGoneError,
     InfrastructureError,
     RunInUseError,
 )
@@ -121,12 +122,15 @@ def test_a_problem_with_lost_machinery_gives_its_steps_to_others():
     assert good.made == 30
 
 
-def test_an_error_common_to_all_searches_ends_the_campaign_after_the_current_turns():
+@pytest.mark.parametrize("error", [BadInputError("no key"), ClusterGoneError("no head")])
+def test_an_error_common_to_all_searches_ends_the_campaign_after_the_current_turns(error):
     log = []
-    refusing = Job(error=BadInputError("no key"), log=log)
+    failing = Job(error=error, log=log)
     others = [Job(steps=400) for _ in range(3)]
-    with pytest.raises(BadInputError, match="no key"):
-        Campaign([refusing, *others], Rules(parallel=2, turn_steps=1)).run()
+    campaign = Campaign([failing, *others], Rules(parallel=2, turn_steps=1))
+    with pytest.raises(type(error), match=str(error)):
+        campaign.run()
+    assert not campaign.lost
     assert log[-1] == ("suspend",)
     assert all(job.made < 400 for job in others)
 

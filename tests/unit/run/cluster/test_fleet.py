@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from adaexplore.core.errors import BadInputError, InfrastructureError
+from adaexplore.core.errors import BadInputError, ClusterGoneError, InfrastructureError
 from adaexplore.run.cluster import fleet as fleet_module
 from adaexplore.run.cluster.fleet import Fleet, ToughWorkError
 from adaexplore.run.cluster.known_times import KnownTimes
@@ -165,7 +165,7 @@ def test_work_that_takes_every_device_down_ends(fleet_of, told):
 )
 def test_without_a_device_it_is_one_line(fleet_of, told, devices, why):
     fleet = fleet_of(*devices, patience_s=0.2)
-    with pytest.raises(InfrastructureError) as caught:
+    with pytest.raises(ClusterGoneError) as caught:
         fleet.timed(name_of, told.append)
     assert str(caught.value).startswith("no device of the Ray cluster at rack:6379 came within 0.2")
     assert why in str(caught.value)
@@ -220,7 +220,7 @@ def test_all_work_ends_in_one_line_where_the_head_is_gone(fleet_of, told, monkey
 
     head.has_head = begins
     for _ in range(2):
-        with pytest.raises(InfrastructureError, match=r"the head of the Ray .* rack:6379 is gone"):
+        with pytest.raises(ClusterGoneError, match=r"the head of the Ray .* rack:6379 is gone"):
             fleet.timed(work, told.append)
     assert told == []
 
