@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
-from adaexplore.evaluate.timing.baselines_offered import warm_aside
+from adaexplore.evaluate.timing.cuda_graph import capture, warm_aside
 from adaexplore.model.calls import ModelCall
 
 
@@ -44,18 +43,19 @@ def capture_call(run: Callable[[ModelCall], Any], call: ModelCall, device: str) 
     """
     own = call.copied()
     warm_aside(lambda: run(own), device)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph), _capturing_untold():
-        outputs = run(own)
+    graph, outputs = capture(_untold(lambda: run(own)), device)
     return CapturedCall(graph, own, outputs)
 
 
-@contextmanager
-def _capturing_untold() -> Iterator[None]:
-    """Let `torch.cuda.is_current_stream_capturing` return False."""
-    asked = torch.cuda.is_current_stream_capturing
-    torch.cuda.is_current_stream_capturing = lambda: False
-    try:
-        yield
-    finally:
-        torch.cuda.is_current_stream_capturing = asked
+def _untold(call: Callable[[], Any]) -> Callable[[], Any]:
+    """Return a call in which `torch.cuda.is_current_stream_capturing` returns False."""
+
+    def run() -> Any:
+        asked = torch.cuda.is_current_stream_capturing
+        torch.cuda.is_current_stream_capturing = lambda: False
+        try:
+            return call()
+        finally:
+            torch.cuda.is_current_stream_capturing = asked
+
+    return run

@@ -9,11 +9,12 @@ from typing import Any
 import torch
 from torch import nn
 
+from adaexplore.evaluate.timing.cuda_graph import capture
 from adaexplore.sandbox.user.user_code import Instance
 from adaexplore.sandbox.user.values import Inputs, NamedTensor
 
 
-def run_captured(instance: Instance, inputs: Inputs) -> list[NamedTensor]:
+def run_captured(instance: Instance, inputs: Inputs, device: str) -> list[NamedTensor]:
     """Return the outputs of a call that is captured in a CUDA graph and replayed.
 
     A call with weights at other addresses is made before, as a model's other modules make theirs.
@@ -21,10 +22,8 @@ def run_captured(instance: Instance, inputs: Inputs) -> list[NamedTensor]:
     """
     with _weights_elsewhere(instance.model):
         instance(inputs)
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph, capture_error_mode="thread_local"):
-        outputs = instance(inputs)
+    torch.cuda.synchronize(device)
+    graph, outputs = capture(lambda: instance(inputs), device)
     graph.replay()
     return outputs
 

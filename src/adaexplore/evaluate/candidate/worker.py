@@ -335,7 +335,7 @@ class CandidateSession:
         assert self._instance is not None
         given = self._sets[index]
         with watched_launches(Path.cwd(), into=self._launches):
-            outputs = run_captured(self._instance, given.inputs)
+            outputs = run_captured(self._instance, given.inputs, self._device)
         return self._delivered(outputs, given.buffers)
 
     def _run_unlaunched(self, index: int) -> Suppressed:

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from adaexplore.evaluate.timing.cuda_graph import capture, warm_aside
 from adaexplore.evaluate.timing.outputs import finished
 from adaexplore.sandbox.user.training import TrainingStep
 from adaexplore.sandbox.user.values import Inputs, NamedTensor, map_tensors, tensors_of
@@ -20,7 +21,6 @@ Call = Callable[[Inputs], list[NamedTensor]]
 BUILD_ERRORS = (RuntimeError, TypeError, ValueError, AssertionError)
 """What a failing build raises: CUDA, Dynamo and Inductor a `RuntimeError`, user code the others."""
 
-_WARM_UPS = 3  # before a capture on a side stream, as PyTorch's documentation asks
 _RECORDED = 3  # calls after which CUDA graph trees replay: one to warm up, one to record
 _CONVOLUTIONS: Mapping[type[nn.Module], tuple[int, torch.memory_format]] = {
     nn.Conv2d: (4, torch.channels_last),
@@ -111,7 +111,7 @@ def captured(subject: Subject) -> Call:
         model = copy.deepcopy(model)
     call = eager(replace(subject, model=model))
     warm_aside(lambda: call(static), subject.device)
-    graph, outputs = _capture(call, static, subject.device)
+    graph, outputs = capture(lambda: call(static), subject.device)
     return _Replays(model, tensors_of(static), graph, outputs)
 
 
@@ -201,41 +201,6 @@ def _is_overwritten(call: Call, inputs: Inputs) -> bool:
     after = call(inputs)
     del before  # until now, so that its memory is not free for the second call
     return any(tensor.data_ptr() in places for _, tensor in after)
-
-
-def warm_aside(call: Callable[[], object], device: str) -> None:
-    """Call on a side stream, so that libraries set up before a capture what cannot be captured."""
-    side = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
-    side.wait_stream(torch.cuda.current_stream(device))
-    with torch.cuda.stream(side):
-        for _ in range(_WARM_UPS):
-            call()
-    torch.cuda.current_stream(device).wait_stream(side)
-    torch.cuda.synchronize(device)
-
-
-def _capture(
-    call: Call, inputs: Inputs, device: str
-) -> tuple[torch.cuda.CUDAGraph, list[NamedTensor]]:
-    """Capture one call; return the graph, and the outputs that it writes to.
-
-    Autocast keeps the weights that it has cast: those of a call before would be read by the graph
-    after they are freed, and those of the capture hold nothing before the first replay.
-    """
-    generator = torch.cuda.default_generators[torch.device(device).index or 0]
-    state, stream = generator.clone_state(), torch.cuda.current_stream(device)
-    graph = torch.cuda.CUDAGraph()
-    torch.clear_autocast_cache()
-    try:
-        with torch.cuda.graph(graph, capture_error_mode="thread_local"):
-            outputs = call(inputs)
-    except BUILD_ERRORS:
-        generator.graphsafe_set_state(state)  # it would still count for the capture
-        torch.cuda.set_stream(stream)
-        raise
-    finally:
-        torch.clear_autocast_cache()
-    return graph, outputs
 
 
 def _copy(tensor: torch.Tensor) -> torch.Tensor:
