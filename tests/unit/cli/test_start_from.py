@@ -15,6 +15,7 @@ def compiler(monkeypatch):
     monkeypatch.setattr(Session, "compiler", lambda *_: Renaming())
 
 
+@pytest.mark.slow
 def test_a_kernel_and_then_the_run_that_it_began(explore, adaexplore, candidate, compiler):
     result, path = explore("--start-from", candidate, "--steps", 1, *QUIET)
     assert result.code == 0, result

@@ -70,6 +70,7 @@ def clusters(folder):
     return found
 
 
+@pytest.mark.slow
 def test_a_study_from_beginning_to_end(adaexplore, arms, proposer, prepared, tmp_path):
     folder, out = tmp_path / "study", tmp_path / "out.json"
     result = adaexplore("study", arms(1, "seeds = 2\n"), "--run", folder, "--json", out)

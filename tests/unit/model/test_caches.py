@@ -141,6 +141,7 @@ def test_a_cache_is_cast_for_the_comparison_in_a_wider_type(model, call):
     assert 0 < same.error == same.own_error < 1e-5
 
 
+@pytest.mark.slow
 def test_caches_that_grow_and_layers_without_a_number_are_left_out(model, call, tmp_path):
     cache = transformers.DynamicCache(config=model.config)
     with torch.no_grad():

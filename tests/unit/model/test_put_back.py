@@ -153,6 +153,7 @@ def test_a_wrong_kernel_is_taken_out(put, model, source, reason):
     assert torch.equal(outputs(model), before)
 
 
+@pytest.mark.slow
 def test_modules_that_compute_something_else_keep_the_original(put, model):
     model.blocks[0].function = torch.sin
     model.blocks[1].function = torch.cos

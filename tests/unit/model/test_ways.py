@@ -19,6 +19,7 @@ class Pointwise(nn.Module):
         return x
 
 
+@pytest.mark.slow
 def test_what_was_compiled_is_not_compiled_again_to_be_timed_beside_another():
     model = Pointwise().eval()
     watch = Stopwatch(model, calls_of([(torch.rand(1 << 21),)]), Placements(model), "fp32", "cpu")

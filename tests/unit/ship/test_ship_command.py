@@ -110,6 +110,7 @@ def test_a_winner_that_is_slow_without_kept_values_is_refused(run, tmp_path, tri
         ship(run, tmp_path / "package")
 
 
+@pytest.mark.slow
 def test_a_winner_that_folds_weights_when_it_is_built_is_refused(tmp_path, x):
     with pytest.raises(BadInputError, match="it keeps values that it computed from weights"):
         shipped(tmp_path, Block().eval(), candidate(FOLDED), [x])

@@ -103,6 +103,7 @@ def test_a_compiled_training_step_has_the_kernels_backward(kernel):
     assert calls == ["forward", "forward", "backward"]
 
 
+@pytest.mark.slow
 def test_a_wrong_backward_pass_is_not_shipped(tmp_path):
     with pytest.raises(BadInputError, match=r"wrong by 1\.0e-01 .* gradients"):
         shipped(tmp_path, KERNEL.replace("* 1.0", "* 1.1"))

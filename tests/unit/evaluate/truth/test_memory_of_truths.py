@@ -93,6 +93,7 @@ def test_a_comparison_takes_a_small_part_of_an_outputs_memory(growths, compariso
     assert growths[comparison] < FLOAT32 / 2
 
 
+@pytest.mark.slow
 def test_truths_take_no_more_than_their_runs_hold(tmp_path):
     grown = run(tmp_path, HEADER, ELU, f"print(growth(lambda: elu({ELEMENTS // 512})))")
     assert grown < (EVERY_RUN + 1) * FLOAT32 / 2

@@ -172,6 +172,7 @@ def test_a_broken_case_is_named(learning):
         learning([])
 
 
+@pytest.mark.slow
 def test_a_real_failure_becomes_a_rule_that_the_real_evaluator_confirms(server, tmp_path):
     tanh = reference("torch.tanh(x)")
     source = candidate("y = tl.tanh(x)")

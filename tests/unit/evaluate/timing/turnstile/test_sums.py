@@ -74,9 +74,10 @@ def beyond():
     out.as_strided((70008,), (1,))[70003:] = 7
     return sum_of([out], key, device)
 
+repeated = ["three"] if device.type == "cpu" else list(cases)  # the interpreter is slow
 found = {
     "sums": {name: sum_of(there(outputs), key, device) for name, outputs in cases.items()},
-    "again": {name: sum_of(there(outputs), key, device) for name, outputs in cases.items()},
+    "again": {name: sum_of(there(cases[name]), key, device) for name in repeated},
     "device": device.type,
     "other key": sum_of(there(odd), key - 1, device),
     "flipped": [flipped(at) for at in (0, 8191, 65535, 65536, 70002)],
@@ -211,9 +212,12 @@ def sum_by_definition(outputs, key):
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_sum_of_outputs_of_every_form_is_the_defined_one(found, name):
-    assert found["again"][name] == found["sums"][name]
     if found["device"] == "cpu":  # a GPU takes the ends of chains in another order
         assert found["sums"][name] == sum_by_definition(CASES[name], KEY)
+
+
+def test_the_same_outputs_have_the_same_sum(found):
+    assert all(found["sums"][name] == value for name, value in found["again"].items())
 
 
 def test_large_outputs_have_large_pieces():
