@@ -111,7 +111,8 @@ def measured(devices: int, count: int, *, on_gpu: bool) -> dict[str, Any]:
         token.chmod(0o600)
         os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(token)}
         if on_gpu:
-            visible = {"CUDA_VISIBLE_DEVICES": ",".join(map(str, range(devices)))}
+            given = os.environ.get("CUDA_VISIBLE_DEVICES") or "0,1,2,3,4,5,6,7"
+            visible = {"CUDA_VISIBLE_DEVICES": ",".join(given.split(",")[:devices])}
         else:
             visible = {"CUDA_VISIBLE_DEVICES": ""}
         ray = [sys.executable, "-m", "ray.scripts.scripts"]

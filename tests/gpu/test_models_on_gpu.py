@@ -26,7 +26,7 @@ def run_of(model):
     return lambda call: model(*call.args, **call.kwargs)
 
 
-def test_a_captured_call_has_the_operations_of_an_eager_one():
+def test_a_captured_call_has_the_operations_of_an_eager_one(shared_gpu):
     [call] = calls_of([(torch.zeros(8, device="cuda"),)])
     with torch.no_grad():
         captured = capture_call(run_of(Asking()), call, "cuda:0")
@@ -58,4 +58,4 @@ def test_a_model_that_cannot_be_captured_is_timed_in_the_other_ways():
     assert "eager" in found.times_us[0]
     assert "cuda graph" not in found.times_us[0]
     assert time_us > 0
-    assert speedup.low <= 1 <= speedup.high
+    assert 0.8 < speedup.median < 1.25

@@ -25,7 +25,7 @@ lane() { # lane GPU NAME [VARIABLE=VALUE...] RECIPE [OPTIONS...]
 
 for gpu in $(awk '!/^#/ && NF {print $1}' "$LANES" | sort -u); do
   { # those of one GPU one after another
-    while read -r -a words; do
+    while read -r -a words || [ "${#words[@]}" -gt 0 ]; do
       if [ "${words[0]:-}" = "$gpu" ]; then lane "${words[@]}"; fi
     done <"$LANES"
   } &

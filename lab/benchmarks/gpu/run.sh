@@ -3,6 +3,7 @@
 set -u
 BACK=$(realpath -m "${BACK:-$PWD/build/gpu/back}") PACKS=$(realpath -m "${PACKS:-$PWD/build/gpu/packs}")
 OUT=$(realpath -m "${OUT:-$PWD/build/gpu/out}") WORK=$(realpath -m "${WORK:-$PWD/build/gpu/work}")
+[ -z "${REPLIES:-}" ] || REPLIES=$(realpath -m "$REPLIES")
 HERE=$(cd "$(dirname "$0")" && pwd) NAME=${1:-} LIMIT=${2:-300}
 shift $(($# < 2 ? $# : 2))
 cd "$HERE/../../.." || exit 1

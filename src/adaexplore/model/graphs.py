@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
 
-from adaexplore.evaluate.timing.cuda_graph import capture, warm_aside
+from adaexplore.evaluate.timing.cuda_graph import capture, untold, warm_aside
 from adaexplore.model.calls import ModelCall
+from adaexplore.model.mask_reads import noted_reads, with_reads
 
 
 class CapturedCall:
@@ -39,23 +41,12 @@ def capture_call(run: Callable[[ModelCall], Any], call: ModelCall, device: str) 
 
     The graph has the operations of an eager run: a library that asks whether it is being captured
     is told no. (transformers 5 makes attention masks then that it leaves out otherwise; kernels
-    refuse the masks, and PyTorch computes attention with them in float32.)
+    refuse the masks, and PyTorch computes attention with them in float32.) It is told where it
+    reads from the arguments whether a mask is needed: other arguments may need another.
     """
     own = call.copied()
-    warm_aside(lambda: run(own), device)
-    graph, outputs = capture(_untold(lambda: run(own)), device)
+    warm_aside(partial(run, own), device)
+    reads = noted_reads(partial(run, own))
+    once = partial(run, own) if reads is None else untold(with_reads(partial(run, own), reads))
+    graph, outputs = capture(once, device)
     return CapturedCall(graph, own, outputs)
-
-
-def _untold(call: Callable[[], Any]) -> Callable[[], Any]:
-    """Return a call in which `torch.cuda.is_current_stream_capturing` returns False."""
-
-    def run() -> Any:
-        asked = torch.cuda.is_current_stream_capturing
-        torch.cuda.is_current_stream_capturing = lambda: False
-        try:
-            return call()
-        finally:
-            torch.cuda.is_current_stream_capturing = asked
-
-    return run

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from statistics import fmean, median
 from types import FunctionType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import nn
@@ -19,6 +20,7 @@ from torch._inductor.cudagraph_trees import reset_cudagraph_trees
 from adaexplore.core.problem import Precision
 from adaexplore.core.replacement import Ratio
 from adaexplore.evaluate.timing.compiling import compiling_lent
+from adaexplore.evaluate.timing.cuda_graph import put_back_after_failure
 from adaexplore.evaluate.timing.statistics import median_interval
 from adaexplore.evaluate.truth.precision import baseline_scope
 from adaexplore.evaluate.truth.room import release_memory
@@ -44,7 +46,7 @@ _MOST_COMPILATIONS = 1000  # of one function; beyond Dynamo's own limit, a model
 Run = Callable[[ModelCall], Any]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Fastest:
     """A model with some candidates in place: for each call the fastest way, and all times."""
 
@@ -90,9 +92,8 @@ class Stopwatch:
         self._precision = precision
         self._device = device
         self._listen = listen
-        kinds = {p.dtype for p in model.parameters()}
-        self._is_compiled_anew = False
-        self._autocast = not kinds & {torch.float16, torch.bfloat16}
+        self._resets = 0
+        self._warm_since: WeakKeyDictionary[Fastest, int] = WeakKeyDictionary()
 
     def fastest(self, names: Collection[str], kinds: Collection[str] = tuple(_COMPILE)) -> Fastest:
         """Try every way to run each call with the candidates of `names` in place.
@@ -104,13 +105,16 @@ class Stopwatch:
             for way, build in self._builders().items()
             if way in kinds or way not in _COMPILE
         }
+        resets = self._resets
         found = [self._fastest(call, names, builders) for call in self._calls]
-        return Fastest(
+        fastest = Fastest(
             frozenset(names),
             tuple(run for run, _, _ in found),
             tuple(way for _, way, _ in found),
             tuple(times for _, _, times in found),
         )
+        self._warm_since[fastest] = resets
+        return fastest
 
     def ratio(self, before: Fastest, after: Fastest) -> tuple[Ratio, list[float]]:
         """Return the speedup from one to the other, and the times of the calls after, in us.
@@ -118,10 +122,8 @@ class Stopwatch:
         A round times every call of both; its ratio is the geometric mean over the calls.
         """
         rounds, times = [], []
-        if self._is_compiled_anew:
-            self._warm_up(before)
-            self._warm_up(after)
-            self._is_compiled_anew = False
+        self._warm_up(before)
+        self._warm_up(after)
         for _ in range(_ROUNDS):
             with self._alone():
                 row = [
@@ -153,11 +155,12 @@ class Stopwatch:
                 self._listen(f"{call.name}: {way}")
                 before = self._placements.runs
                 try:
-                    with self._shared():
-                        run = build(call)
-                        run(call.copied())
-                    with self._alone():
-                        samples = [self._once_us(run, call) for _ in range(_TRIALS)]
+                    with self._put_back_after_failure():
+                        with self._shared():
+                            run = build(call)
+                            run(call.copied())
+                        with self._alone():
+                            samples = [self._once_us(run, call) for _ in range(_TRIALS)]
                 except Exception as error:
                     if way == EAGER:
                         raise
@@ -222,14 +225,21 @@ class Stopwatch:
         """Forget all that is compiled: a failed capture leaves Inductor's memory pool unusable."""
         torch.compiler.reset()
         reset_cudagraph_trees()
-        self._is_compiled_anew = True
+        self._resets += 1
 
     def _warm_up(self, state: Fastest) -> None:
-        """Compile what runs a state, and record its graphs."""
+        """Compile what runs a state, and record its graphs, if they were forgotten."""
+        if self._warm_since[state] == self._resets:
+            return
+        self._warm_since[state] = self._resets
         with self._placements.only(state.names), self._scope(), self._shared():
             for run, call in zip(state.runs, self._calls, strict=True):
                 for _ in range(_WARM_UPS):
                     run(call.copied())
+
+    def _put_back_after_failure(self) -> AbstractContextManager[None]:
+        """See `cuda_graph`; Inductor captures too."""
+        return nullcontext() if self._device == "cpu" else put_back_after_failure(self._device)
 
     def _wait(self) -> None:
         if self._device != "cpu":
@@ -240,8 +250,14 @@ class Stopwatch:
         compiling = dynamo_config.patch(
             recompile_limit=_MOST_COMPILATIONS, accumulated_recompile_limit=_MOST_COMPILATIONS
         )
-        with compiling, baseline_scope(self._precision, self._device, autocast=self._autocast):
+        with compiling, scope_of(self._model, self._precision, self._device):
             yield
+
+
+def scope_of(model: nn.Module, precision: Precision, device: str) -> AbstractContextManager[None]:
+    """Return the scope in which a model runs in a precision class, as it is timed."""
+    is_half = any(p.dtype in (torch.float16, torch.bfloat16) for p in model.parameters())
+    return baseline_scope(precision, device, autocast=not is_half)
 
 
 def _apart(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from adaexplore.evaluate.timing.cuda_graph import capture
+from adaexplore.evaluate.timing.cuda_graph import capture, untold
 from adaexplore.sandbox.user.user_code import Instance
 from adaexplore.sandbox.user.values import Inputs, NamedTensor
 
@@ -23,7 +23,7 @@ def run_captured(instance: Instance, inputs: Inputs, device: str) -> list[NamedT
     with _weights_elsewhere(instance.model):
         instance(inputs)
     torch.cuda.synchronize(device)
-    graph, outputs = capture(lambda: instance(inputs), device)
+    graph, outputs = capture(untold(lambda: instance(inputs)), device)
     graph.replay()
     return outputs
 

@@ -21,6 +21,7 @@ from adaexplore.model.graphs import CapturedCall, capture_call
 from adaexplore.model.placements import Placements
 from adaexplore.model.put_back import Winner, put_back
 from adaexplore.model.rank import RankedModel
+from adaexplore.model.ways import scope_of
 from adaexplore.problems.captured import CAPTURED
 from adaexplore.report.model.html import render_model
 from adaexplore.report.model.tables import model_text
@@ -67,10 +68,9 @@ class OptimizedModel:
         if self.ranking.device == "cpu":
             raise BadInputError("capture: CUDA graphs need a GPU, and the model is on the CPU")
         [call] = calls.values()
-        with torch.no_grad():
-            return capture_call(
-                lambda given: self.model(*given.args, **given.kwargs), call, self.ranking.device
-            )
+        device = self.ranking.device
+        with torch.no_grad(), scope_of(self.model, self.ranking.precision, device):
+            return capture_call(lambda given: self.model(*given.args, **given.kwargs), call, device)
 
     @property
     def speedup(self) -> float:

@@ -108,7 +108,7 @@ def flatten_outputs(value: Any) -> list[NamedTensor]:
         elif device is None or type(leaf) not in _SCALARS:
             raise TypeError(f"{path} is {type_name(leaf)}; return tensors")
         else:
-            flat.append((path, torch.tensor(leaf, dtype=_SCALARS[type(leaf)], device=device)))
+            flat.append((path, torch.full((), leaf, dtype=_SCALARS[type(leaf)], device=device)))
     return flat
 
 

@@ -63,9 +63,9 @@ def use_of_constants(
         other_us = _time_us(_Moved(talk, workload, verified, layout, constants), timing.time_us)
         if math.isinf(other_us):
             return _found(constants, "its timed calls do not follow other values of")
+        talk.ask(wire.Restore())
         if other_us < _GAIN * timing.time_us:
             return UseOfConstants()
-        talk.ask(wire.Restore())
         first = TimedCandidate(talk, workload, verified.reached, layout)
         if other_us < _GAIN * _time_us(first, timing.time_us):
             return UseOfConstants()
