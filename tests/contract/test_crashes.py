@@ -92,6 +92,72 @@ CRASHES = {
     ),
 }
 
+LEFT = "left it there"
+REMAINS = {
+    "folders in folders": Fault(
+        """
+        for _ in range(2000):
+            os.mkdir("d")
+            os.chdir("d")
+        raise RuntimeError("left it there")
+        """,
+        RAISED,
+        LEFT,
+    ),
+    "a folder that is closed": Fault(
+        """
+        Path("closed/inside").mkdir(parents=True)
+        Path("closed").chmod(0)
+        raise RuntimeError("left it there")
+        """,
+        RAISED,
+        LEFT,
+    ),
+    "a folder in shared memory": Fault(
+        """
+        try:
+            Path(f"/dev/shm/folder-{os.getpid()}/inside").mkdir(parents=True)
+        finally:
+            raise RuntimeError("left it there")
+        """,
+        RAISED,
+        LEFT,
+    ),
+    "a mapped file whose name is no text": Fault(
+        r"""
+        file = os.open(b"\xff\xfe", os.O_RDWR | os.O_CREAT)
+        os.write(file, bytes(4096))
+        global mapped
+        mapped = mmap.mmap(file, 4096)
+        raise RuntimeError("left it there")
+        """,
+        RAISED,
+        LEFT,
+    ),
+    "a process whose name is no text": Fault(
+        r"""
+        ctypes.CDLL(None).prctl(15, b"\xff\xfe\xfd", 0, 0, 0)
+        time.sleep(0.5)
+        raise RuntimeError("left it there")
+        """,
+        RAISED,
+        LEFT,
+    ),
+    "a message of line ends": Fault(
+        r"""
+        raise RuntimeError("x.cu(2): error: no" + 900_000 * "\n")
+        """,
+        ("compile_error", *RAISED),
+    ),
+    "a message like a compiler's, again and again": Fault(
+        """
+        raise RuntimeError("x.cu(2): error: " + 60_000 * "invalid layout: ")
+        """,
+        ("compile_error", *RAISED),
+        "invalid layout",
+    ),
+}
+
 HANGS = {
     "stopping itself": Fault("os.kill(os.getpid(), signal.SIGSTOP)", ("timeout",)),
     "an endless loop in C that holds the lock": Fault("any(itertools.repeat(False))", ("timeout",)),
@@ -265,6 +331,28 @@ def check_good(evaluator):
 )
 def test_a_crash(evaluator, how):
     check(evaluator, CRASHES[how])
+
+
+@pytest.mark.parametrize("how", of_which_fast(REMAINS, *REMAINS))
+def test_what_a_candidate_leaves_behind(evaluator, how):
+    check(evaluator, REMAINS[how])
+
+
+def test_a_link_in_place_of_its_output_is_not_followed(evaluator):
+    body = """
+        for name in ("log.txt", f"../{Path.cwd().name}.log"):
+            try:
+                Path(name).unlink(missing_ok=True)
+                Path(name).symlink_to("/etc/passwd")
+            except OSError:
+                pass
+        os.write(2, b"said before its end")
+        os._exit(3)
+    """
+    verdict = evaluator.evaluate(candidate(body))
+    assert verdict.status == "runtime_error"
+    assert verdict.detail == "said before its end"
+    check_good(evaluator)
 
 
 def test_a_judge_that_runs_out_of_memory_judges_the_next_candidate(server, tmp_path):

@@ -52,7 +52,9 @@ def ends_by_itself(pid: int) -> bool:
     """
     for _ in range(20):
         try:
-            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            fields = (
+                Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+            )
         except OSError:
             return True
         if fields[0] in "ZX" or int(fields[6]) & _PF_EXITING:
@@ -96,7 +98,7 @@ def written_bytes(pids: list[int]) -> int:
 def _fields(path: str) -> dict[str, str]:
     """Return the "name: value" lines of a file in /proc; none if the process has ended."""
     try:
-        text = Path(path).read_text()
+        text = Path(path).read_text(errors="replace")
     except (*_GONE, PermissionError):
         return {}
     return {name: value for name, _, value in (line.partition(":") for line in text.splitlines())}

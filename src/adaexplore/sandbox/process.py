@@ -6,7 +6,6 @@ import contextlib
 import itertools
 import os
 import select
-import shutil
 import signal
 import subprocess
 import sys
@@ -26,7 +25,8 @@ from adaexplore.sandbox.channel import (
 )
 from adaexplore.sandbox.family import ends_by_itself
 from adaexplore.sandbox.gpus import seen
-from adaexplore.sandbox.server import OWN_FOLDER
+from adaexplore.sandbox.server import OWN_FOLDER, log_of
+from adaexplore.sandbox.trees import remove_tree
 from adaexplore.sandbox.walls import isolation, landlock
 from adaexplore.sandbox.walls.limits import ResourceLimits, clean_environment
 from adaexplore.sandbox.watchdog import INTERVAL_S, LimitExceededError, Watchdog
@@ -197,11 +197,12 @@ class Worker:
     def end(self) -> None:
         """End the worker and remove its folder."""
         self.kill()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        remove_tree(self.folder)
+        log_of(self.folder).unlink(missing_ok=True)
 
     def log_tail(self) -> str:
         """Return the end of the worker's output."""
-        with contextlib.suppress(OSError), (self.folder / "log.txt").open("rb") as log:
+        with contextlib.suppress(OSError), log_of(self.folder).open("rb") as log:
             log.seek(max(0, log.seek(0, os.SEEK_END) - _LOG_TAIL_BYTES))
             return log.read().decode(errors="replace")
         return ""
@@ -216,7 +217,7 @@ def _sweep() -> None:
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}[0-9]*-*"):
         owner = folder.name.removeprefix(_PREFIX).partition("-")[0]
         if owner.isdigit() and not Path(f"/proc/{owner}").exists():
-            shutil.rmtree(folder, ignore_errors=True)
+            remove_tree(folder)
 
 
 class ForkServer:
@@ -338,7 +339,7 @@ class ForkServer:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        shutil.rmtree(self.root, ignore_errors=True)
+        remove_tree(self.root)
 
     def _request(self, request: dict[str, Any], fds: Sequence[int] = ()) -> dict[str, Any]:
         try:

@@ -25,6 +25,7 @@ from typing import Any
 from adaexplore.sandbox import cores
 from adaexplore.sandbox.channel import Channel, ChannelClosedError
 from adaexplore.sandbox.family import children
+from adaexplore.sandbox.trees import remove_tree
 from adaexplore.sandbox.walls import isolation, namespaces
 from adaexplore.sandbox.walls.limits import (
     STRANGERS,
@@ -86,7 +87,7 @@ class Server:
             _kill_group(pid)
         self._workers.clear()
         self._end_orphans()
-        shutil.rmtree(self._root, ignore_errors=True)
+        remove_tree(self._root)
 
     def _handle(self, channel: Channel) -> bool:
         """Answer one request; return false once the channel is closed."""
@@ -161,6 +162,11 @@ class Server:
             time.sleep(0.001)
 
 
+def log_of(folder: Path) -> Path:
+    """Return the file with what a worker prints: beside its folder, where it can put no other."""
+    return folder.with_name(f"{folder.name}.log")
+
+
 def _run_worker(
     request: dict[str, Any], server_pid: int, channel: Channel, control: Channel | None
 ) -> None:
@@ -170,7 +176,7 @@ def _run_worker(
         os.setsid()
         die_with_parent(server_pid)
         folder = Path(request["folder"])
-        _redirect(folder / "log.txt")
+        _redirect(log_of(folder))
         needed = {channel.fileno(), *([control.fileno()] if control else [])}
         _close_all_but(needed)
         environment = clean_environment(str(folder)) | request["environment"]

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from adaexplore.sandbox.family import family
 
-_LOG_NAME = "log.txt"
 _AT_WORK = ("R", "D")
 
 
@@ -81,9 +80,9 @@ class StallWatch:
 
 
 def _made(folder: Path) -> frozenset[str]:
-    """Return the paths below a folder, but for what the worker prints."""
-    with contextlib.suppress(OSError):  # files come and go
-        return frozenset(str(path) for path in folder.rglob("*") if path.name != _LOG_NAME)
+    """Return the paths below a folder; none where folders come and go, or lie too deep."""
+    with contextlib.suppress(OSError, RecursionError):
+        return frozenset(map(str, folder.rglob("*")))
     return frozenset()
 
 
@@ -94,5 +93,5 @@ def _starts_work(pid: int) -> bool:
 
 def _state(pid: int) -> str:
     with contextlib.suppress(OSError):
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0]
     return ""

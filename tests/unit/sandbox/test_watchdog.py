@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from adaexplore.sandbox.process import ForkServer
+from adaexplore.sandbox.server import log_of
 from adaexplore.sandbox.walls.limits import ResourceLimits
 from adaexplore.sandbox.watchdog import LimitExceededError
 
@@ -85,7 +86,7 @@ for _ in range(8):
 time.sleep(600)
 """
         overrun(bomb, code)
-        pids = {int(word) for word in (bomb.folder / "log.txt").read_text().split()}
+        pids = {int(word) for word in log_of(bomb.folder).read_text().split()}
         assert len(pids) > 5
         assert not any(map(is_running, pids))
 

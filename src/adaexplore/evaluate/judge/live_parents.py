@@ -81,7 +81,7 @@ class LiveParents:
 def _is_alone(pid: int) -> bool:
     """Return whether a process lives and has no children, which would go unwatched."""
     try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        state = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0]
     except OSError:
         return False
     return state not in "ZX" and not children(pid)

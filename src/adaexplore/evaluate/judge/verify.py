@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from adaexplore.core.evaluation import Failed
@@ -21,6 +21,8 @@ from adaexplore.evaluate.wire.kernel_messages import RunCaptured
 from adaexplore.evaluate.wire.tensors import Layout, SharedTensor
 from adaexplore.sandbox.process import WorkerDiedError
 from adaexplore.sandbox.watchdog import LimitExceededError
+
+_WeightsOf = Callable[[JudgedWorkload], OtherWeights | MovedConstants | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,18 +134,30 @@ def verify_other_weights(
     every = other.parameters if other else {}
     talk.stage = "running with other weights"
     if reference.instance.gradients or reference.problem.is_shared:
-        return _after_update(talk, reference, constants or other, every)
+        if constants is not None:
+            return _after_update(talk, reference, moved_of, {**every, **constants.values})
+        return _after_update(talk, reference, other_of, every) if other else (Reached(), None)
     if constants is not None:
         values = {**every, **constants.values}
         for way in (Way(True, values if needs_weights else constants.unmade), Way(False, values)):
             try:
-                return _with_weights(talk, reference, constants, way), way
+                return _with_weights(talk, reference, moved_of, way), way
             except Stop:
                 talk.ask(wire.Restore())
     if other is None:
         return Reached(), None
     usual = Way(False, every if needs_weights else {})
-    return _with_weights(talk, reference, other, usual), None
+    return _with_weights(talk, reference, other_of, usual), None
+
+
+def moved_of(workload: JudgedWorkload) -> MovedConstants | None:
+    """Return a workload's truths with other values for constant weights."""
+    return workload.truths.moved_constants
+
+
+def other_of(workload: JudgedWorkload) -> OtherWeights | None:
+    """Return a workload's truths with the weights of another seed."""
+    return workload.truths.other_weights
 
 
 def rebuild(talk: Conversation, reference: Reference, seed: int, way: Way) -> None:
@@ -155,30 +169,25 @@ def rebuild(talk: Conversation, reference: Reference, seed: int, way: Way) -> No
 def _after_update(
     talk: Conversation,
     reference: Reference,
-    other: OtherWeights | MovedConstants | None,
-    every: Mapping[str, SharedTensor],
-) -> tuple[Reached, Way | None]:
+    weights_of: _WeightsOf,
+    values: Mapping[str, SharedTensor],
+) -> tuple[Reached, Way]:
     """Compare after weights were changed in place between two calls.
 
     As an optimizer does it between two steps; those of a model's module through `.data`, which
     counts no version, so that a candidate follows them only where it keeps nothing of them.
     """
-    if other is None:
-        return Reached(), None
-    workload, problem = reference.first, reference.problem
-    number = workload.first_set + workload.own_index
-    values = {**every, **other.values} if isinstance(other, MovedConstants) else every
+    problem, first = reference.problem, reference.first
     talk.ask(wire.Rebuild(problem.seed, problem.mode))
-    where = f"{workload.set_name(workload.own_index)}, after weights were changed in place"
+    where = "after weights were changed in place"
     if problem.is_shared:
         where += " through .data (keep nothing that is computed from weights)"
         give_parameters(talk, reference.parameters)
-    talk.ask(wire.RunOn(number))
+    talk.ask(wire.RunOn(first.first_set + first.own_index))
     give_parameters(talk, values, uncounted=problem.is_shared)
-    talk.ask(wire.RunOn(number))
-    compared = _compare(talk, workload, wire.RunOn(number), other.truths, where)
+    reached = _compare_all(talk, reference, weights_of, where)
     talk.ask(wire.Restore())
-    return compared.reached, Way(False, values)
+    return reached, Way(False, values)
 
 
 def _compare_captured(talk: Conversation, reference: Reference) -> Reached:
@@ -192,17 +201,31 @@ def _compare_captured(talk: Conversation, reference: Reference) -> Reached:
 
 
 def _with_weights(
-    talk: Conversation, reference: Reference, other: OtherWeights | MovedConstants, way: Way
+    talk: Conversation, reference: Reference, weights_of: _WeightsOf, way: Way
 ) -> Reached:
     """Compare a second model with other weights."""
-    workload = reference.first
+    other = weights_of(reference.first)
+    assert other is not None
     rebuild(talk, reference, other.seed, way)
-    run = wire.RunOn(workload.first_set + workload.own_index)
-    talk.ask(run)
-    where = f"{workload.set_name(workload.own_index)}, with other weights"
-    compared = _compare(talk, workload, run, other.truths, where)
+    reached = _compare_all(talk, reference, weights_of, "with other weights")
     talk.ask(wire.Restore())
-    return compared.reached
+    return reached
+
+
+def _compare_all(
+    talk: Conversation, reference: Reference, weights_of: _WeightsOf, how: str
+) -> Reached:
+    """Compare on one input set of each workload that has truths with these weights."""
+    reached = Reached()
+    for workload in reference.workloads:
+        other = weights_of(workload)
+        if other is not None:
+            run = wire.RunOn(workload.first_set + workload.own_index)
+            talk.ask(run)
+            where = f"{workload.set_name(workload.own_index)}, {how}"
+            compared = _compare(talk, workload, run, other.truths, where)
+            reached = reached.or_worse(compared.reached)
+    return reached
 
 
 def _compare(

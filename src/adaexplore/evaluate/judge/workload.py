@@ -74,7 +74,11 @@ class JudgedWorkload:
         self.outputs = [(p, b.tensor) for (p, _), b in zip(outputs, self.buffers, strict=True)]
         del first, outputs  # the device's memory is for the input sets
         self.truths = Truths(
-            self.runs, notes, other_weights=first_set == 0 and not lean, fewest=lean
+            self.runs,
+            notes,
+            other_weights=(first_set == 0 or workload.timed) and not lean,
+            keeps_weights=first_set == 0,
+            fewest=lean,
         )
         self.sets = self.truths.sets
         self._check_bounds()

@@ -115,7 +115,7 @@ def _clocks(pids: Iterable[int]) -> list[int]:
 def _used(pid: int) -> tuple[_Key, _Used] | None:
     """Read the account of a process; None if it has ended."""
     try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
     except OSError:
         return None
     own_s, children_s = ((int(fields[i]) + int(fields[i + 1])) * _TICK_S for i in (11, 13))

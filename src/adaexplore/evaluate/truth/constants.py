@@ -21,7 +21,8 @@ from adaexplore.evaluate.wire.tensors import SharedTensor
 
 _FEWEST = 1.0 / 16.0
 """A parameter is constant if this share of its elements is the same under two seeds."""
-_SHARE = 0.25  # of a value that is not zero, which it becomes more or less
+_SHARE = 0.25  # of a value that is not small, which it becomes more or less
+_SMALL = 1e-2  # a branch that is scaled by less may hide below what a class allows
 _BIAS = 0.25  # of the largest value in the place of a bias of zeros
 _INITIALISERS = ("zeros_", "ones_", "constant_", "eye_", "dirac_")
 _RUNNING = ("running_mean", "running_var")
@@ -42,7 +43,12 @@ class MovedConstants:
 
 
 def moved(tensor: Tensor) -> Tensor:
-    """Return other values for a constant weight, which depend on its shape and values alone."""
+    """Return other values for a constant weight, which depend on its shape and values alone.
+
+    A small value becomes as large as one in the place of a zero, and keeps its sign.
+    """
+    if tensor.is_complex():
+        return torch.view_as_complex(moved(torch.view_as_real(tensor.detach()).contiguous()))
     generator = torch.Generator().manual_seed(sum(i * n for i, n in enumerate(tensor.shape, 1)))
     draw = (2.0 * torch.rand(tensor.shape, generator=generator, device="cpu") - 1.0).to(
         tensor.device
@@ -50,7 +56,9 @@ def moved(tensor: Tensor) -> Tensor:
     fan_in = tensor[0].numel() if tensor.dim() > 1 else 1
     for_zero = fan_in**-0.5 if fan_in > 1 else _BIAS
     value = tensor.detach().float()
-    return torch.where(value == 0, for_zero * draw, value * (1.0 + _SHARE * draw)).to(tensor.dtype)
+    other = value * (1.0 + _SHARE * draw)
+    other = torch.where(value.abs() < _SMALL, for_zero * draw.abs() * value.sign(), other)
+    return torch.where(value == 0, for_zero * draw, other).to(tensor.dtype)
 
 
 def constant_weights(
@@ -145,4 +153,5 @@ def _is_uniform(tensor: Tensor) -> bool:
 
 
 def _may_move(tensor: Tensor) -> bool:
-    return tensor.is_floating_point() and tensor.numel() > 0 and not tensor.is_meta
+    is_number = tensor.is_floating_point() or tensor.is_complex()
+    return is_number and tensor.numel() > 0 and not tensor.is_meta

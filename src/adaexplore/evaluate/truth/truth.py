@@ -80,9 +80,10 @@ class Truths:
     The problem's own inputs say how precise a result is: their bounds come from the largest error
     of PyTorch's own runs on all of them. The other distributions ask whether it is right; one that
     lies outside what the reference can take, or where PyTorch is not precise itself, is left out.
-    With `fewest`, no more sets are taken than must be. `errors` maps a class to the largest error
-    of PyTorch's own run in it, on the problem's own inputs. Raises `BadProblemError` where there is
-    no own input set to verify on.
+    With `fewest`, no more sets are taken than must be. Other weights are the same for all workloads
+    of a problem; `keeps_weights` is True for the first, which holds them. `errors` maps a class to
+    the largest error of PyTorch's own run in it, on the problem's own inputs. Raises
+    `BadProblemError` where there is no own input set to verify on.
     """
 
     def __init__(
@@ -91,9 +92,11 @@ class Truths:
         notes: list[str],
         *,
         other_weights: bool = True,
+        keeps_weights: bool = True,
         fewest: bool = False,
     ) -> None:
         self._runs = runs
+        self._keeps_weights = keeps_weights
         self._fewest = fewest
         self._notes = notes
         self.inputs = InputSets(runs.instance, runs.problem.seed, runs.workload)
@@ -236,7 +239,8 @@ class Truths:
         drawn = dict(other.instance.model.named_parameters())
         if own.keys() != drawn.keys() or all(torch.equal(own[name], drawn[name]) for name in own):
             return None
-        parameters = {name: share(t) for name, t in other.instance.model.state_dict().items()}
+        state = other.instance.model.state_dict() if self._keeps_weights else {}
+        parameters = {name: share(t) for name, t in state.items()}
         outputs, _ = reference_runs(other, first.inputs, self.inputs.frozen)
         if not all(o.strictest.norm <= _ILL_CONDITIONED for o in outputs):
             return None
@@ -267,11 +271,11 @@ class Truths:
         if not all(o.strictest.norm <= _ILL_CONDITIONED for o in outputs):
             return None
         made = other.instance.model.state_dict()
-        values = {n: share(t) for n, t in made.items() if not torch.equal(t, state[n])}
+        changed = [n for n, t in made.items() if not torch.equal(t, state[n])]
+        values = {n: share(made[n]) for n in changed if self._keeps_weights}
         truths = self._truths(outputs, from_problem=False)
-        return MovedConstants(
-            runs.problem.seed + _OTHER_WEIGHTS, values, {n: values[n] for n in unmade}, truths
-        )
+        seed = runs.problem.seed + _OTHER_WEIGHTS
+        return MovedConstants(seed, values, {n: values[n] for n in unmade if n in values}, truths)
 
     def _drop_indiscriminate_classes(self) -> None:
         kept = discriminating([s.truths for s in self.from_problem], self._largest)

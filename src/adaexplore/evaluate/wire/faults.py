@@ -23,7 +23,8 @@ BUILD_FAILED = "Error building extension"
 _COMPILER_ERROR = re.compile(
     r"^(?P<file>[^\s:(\"']+)"
     r"(?::(?P<line>\d{1,9})(?::\d+)?:|\((?P<nvcc>\d{1,9})\):)"  # GCC, Clang and MLIR; nvcc
-    r"\s*(?:fatal )?error:?\s*(?P<text>.*?invalid layout: .*\n.*|.*)$",  # MLIR's, in two lines
+    r"[ \t]{0,99}(?:fatal )?error:?[ \t]{0,99}"
+    r"(?P<text>.{0,2000}?invalid layout: .{0,2000}\n.*|.*)$",  # MLIR's, in two lines
     re.MULTILINE,
 )
 _LED_THERE = (
@@ -42,7 +43,7 @@ _NAMED_KERNEL = re.compile(r"function '(?:_Z(?P<length>\d{1,4}))?(?P<name>\w+)'"
 _PROCESSED = re.compile(
     r'^ *File "(?P<file>[^"]+)", line (?P<line>\d{1,9}), in (?P<frame>\w+)$', re.MULTILINE
 )
-_POINTED_AT = re.compile(r"^\s*--> (?P<file>[^\n:]+):(?P<line>\d{1,9})(?::\d+)?$", re.MULTILINE)
+_POINTED_AT = re.compile(r"^[ \t]*--> (?P<file>[^\n:]+):(?P<line>\d{1,9})(?::\d+)?$", re.MULTILINE)
 """The place in a message of CuTe DSL."""
 
 _COLOURS = re.compile(r"\x1b\[[\d;]*m")
@@ -76,7 +77,7 @@ def fault_of(error: Raised, source: str, log: str = "") -> Fault:
     process's `log`, is preferred to the exception that followed.
     """
     lines = source.splitlines()
-    kind, message = error.type, error.message
+    kind, message = error.type, error.message[:_TEXT_CHARS]  # a process may send more
     for text in (message, log if _SAID_BY_MLIR.search(message) else ""):
         found = _COMPILER_ERROR.search(text)
         if found:
@@ -193,7 +194,7 @@ def _compiler_fault(
     """Return the fault that a compiler reported, its line looked up in the candidate's strings."""
     at = _line_of(found)
     frame = f"{Path(found['file']).name}:{at}"
-    quoted = re.search(rf"^\s*{at} \|(.*)$", text[found.end() :], re.MULTILINE)
+    quoted = re.search(rf"^[ \t]*{at} \|(.*)$", text[found.end() :], re.MULTILINE)
     code = _quoted_in(excerpt) or (quoted[1].strip() if quoted else "")
     line, _ = _resolved(excerpt, lines) if excerpt else (0, "")
     matching = [line] if line else [i for i, x in enumerate(lines, 1) if code and x.strip() == code]

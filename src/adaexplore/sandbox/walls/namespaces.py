@@ -8,9 +8,11 @@ over an abstract socket).
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 
+from adaexplore.sandbox.trees import remove_tree
 from adaexplore.sandbox.walls.kernel import mount, unshare
 
 SHARED_MEMORY = Path("/dev/shm")
@@ -76,7 +78,7 @@ def _enter(flags: int) -> None:
 
 
 def sweep_shared_memory(pids: list[int]) -> None:
-    """Remove the files in `/dev/shm` that none of the processes `pids` has mapped.
+    """Remove what lies in `/dev/shm` and none of the processes `pids` has mapped.
 
     Remains of ended candidates would otherwise fill it. Does nothing if `/dev/shm` is shared with
     the rest of the machine.
@@ -88,12 +90,16 @@ def sweep_shared_memory(pids: list[int]) -> None:
         return
     maps = "".join(_maps(pid) for pid in pids)
     for file in left:
-        if str(file) not in maps:
+        if str(file) in maps:
+            continue
+        if file.is_dir() and not file.is_symlink():
+            remove_tree(file)
+        with contextlib.suppress(OSError):
             file.unlink(missing_ok=True)
 
 
 def _maps(pid: int) -> str:
     try:
-        return Path(f"/proc/{pid}/maps").read_text()
+        return Path(f"/proc/{pid}/maps").read_text(errors="replace")
     except OSError:  # the process has ended
         return ""

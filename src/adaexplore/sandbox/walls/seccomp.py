@@ -49,6 +49,7 @@ _SOCK_TYPE_MASK, _SOCK_STREAM, _SOCK_SEQPACKET = 0xF, 1, 5
 _PRCTL_KEPT = (1, 4, 36)  # SET_PDEATHSIG, SET_DUMPABLE, SET_CHILD_SUBREAPER: the sandbox's own
 _IOPRIO_WHO_PROCESS = 1
 _SETSIG = 10  # fcntl: the signal that a descriptor sends
+_SETLEASE = 1024  # fcntl: others wait until they may open the file
 _EXIT_SIGNAL = 0xFF  # clone: the signal that the child's end sends
 
 _LOAD, _AND, _JUMP_EQUAL, _JUMP_ANY, _RETURN = 0x20, 0x54, 0x15, 0x45, 0x06  # linux/filter.h
@@ -161,7 +162,7 @@ def _program(*, gpu: bool, signals: bool, supervised: bool) -> bytes:
             *(_low(0), (_AND, 0, 0, _EXIT_SIGNAL), (_JUMP_EQUAL, 0, 1, signal.SIGCONT), _DENY),
             *(_low(0), (_JUMP_ANY, 0, 1, _CLONE_NAMESPACES | _CLONE_PARENT), _DENY, create),
         ],
-        "fcntl": _one_of(1, (_SETSIG,), _DENY, _PERMIT),
+        "fcntl": _one_of(1, (_SETSIG, _SETLEASE), _DENY, _PERMIT),
         # Its flags lie in memory, where a filter cannot read; the C library then uses clone.
         "clone3": [_error(errno.ENOSYS)],
         # The C library then writes zeros, which are counted, instead of reserving blocks.

@@ -6,6 +6,7 @@ import pytest
 
 from adaexplore.evaluate.judge.diagnosis import constant_weights
 from adaexplore.evaluate.judge.diagnosis.constant_weights import use_of_constants
+from adaexplore.evaluate.truth.constants import MovedConstants
 
 SLOW, FAST = 200.0, 100.0
 
@@ -28,11 +29,9 @@ def test_the_label_asks_for_slower_calls_in_every_pair(monkeypatch, times_us, la
     monkeypatch.setattr(constant_weights, "_Moved", lambda *_: None)
     monkeypatch.setattr(constant_weights, "TimedCandidate", lambda *_: None)
     monkeypatch.setattr(constant_weights, "_time_us", lambda *_: next(times))
-    constants = SimpleNamespace(seed=1, values={"b.weight": None})
-    reference = SimpleNamespace(
-        first=SimpleNamespace(truths=SimpleNamespace(moved_constants=constants)),
-        timed=[SimpleNamespace(name="only")],
-    )
+    constants = MovedConstants(1, {"b.weight": None}, {}, [])
+    workload = SimpleNamespace(name="only", truths=SimpleNamespace(moved_constants=constants))
+    reference = SimpleNamespace(first=workload, timed=[workload])
     verified = SimpleNamespace(follows=object(), layouts={"only": None}, reached=None)
     timings = {"only": SimpleNamespace(speedup=2.0, time_us=FAST)}
     talk = SimpleNamespace(ask=lambda _: None)

@@ -4,6 +4,7 @@ import errno
 
 import pytest
 
+from adaexplore.sandbox.server import log_of
 from adaexplore.sandbox.walls.limits import ResourceLimits, clean_environment
 
 MIB = 1 << 20
@@ -27,7 +28,7 @@ class TestFiles:
         spammer = worker(limits=ResourceLimits(file_bytes=4 * MIB))
         reply = spammer.call({"do": "spam", "megabytes": 10_000}, 60.0)
         assert reply == {"raised": "OSError", "errno": errno.EFBIG}
-        assert (spammer.folder / "log.txt").stat().st_size == 4 * MIB
+        assert log_of(spammer.folder).stat().st_size == 4 * MIB
 
     def test_other_workers_continue(self, worker):
         spammer, other = worker(limits=ResourceLimits(file_bytes=MIB)), worker()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -53,23 +53,42 @@ def use_of_constants(
         return UseOfConstants()
     if verified.follows is None:
         return _found(constants, "its output does not follow other values of")
-    workload = reference.timed[0]
-    timing = timings[workload.name]
-    if timing.speedup < _GAIN:
-        return UseOfConstants()
+    for workload in reference.timed:
+        timing, own = timings[workload.name], workload.truths.moved_constants
+        if own is None or timing.speedup < _GAIN:
+            continue
+        how = _use_on(talk, reference, verified, workload, timing.time_us)
+        if how:
+            return _found(constants, how)
+    return UseOfConstants()
+
+
+def _use_on(
+    talk: Conversation,
+    reference: Reference,
+    verified: Verified,
+    workload: JudgedWorkload,
+    time_us: float,
+) -> str:
+    """Return how a candidate uses the constants on a workload, empty where it does not."""
+    constants, own = reference.first.truths.moved_constants, workload.truths.moved_constants
+    assert constants is not None
+    assert own is not None
+    assert verified.follows is not None
     layout = verified.layouts[workload.name]
+    with_values = replace(own, values=constants.values)
     for _ in range(_TRIES):
         rebuild(talk, reference, constants.seed, verified.follows)
-        other_us = _time_us(_Moved(talk, workload, verified, layout, constants), timing.time_us)
+        other_us = _time_us(_Moved(talk, workload, verified, layout, with_values), time_us)
         if math.isinf(other_us):
-            return _found(constants, "its timed calls do not follow other values of")
+            return "its timed calls do not follow other values of"
         talk.ask(wire.Restore())
-        if other_us < _GAIN * timing.time_us:
-            return UseOfConstants()
+        if other_us < _GAIN * time_us:
+            return ""
         first = TimedCandidate(talk, workload, verified.reached, layout)
-        if other_us < _GAIN * _time_us(first, timing.time_us):
-            return UseOfConstants()
-    return _found(constants, "it is slower with other values of")
+        if other_us < _GAIN * _time_us(first, time_us):
+            return ""
+    return "it is slower with other values of"
 
 
 class _Moved(TimedCandidate):
