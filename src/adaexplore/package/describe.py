@@ -18,7 +18,7 @@ from adaexplore.problems.graph_source import state_of
 from adaexplore.problems.live import INTERFACE
 from adaexplore.runtime.interface import Interface, interface_of, tensors_of_call
 from adaexplore.runtime.spec import Spec, Workload, form_of, gpu_of, versions
-from adaexplore.runtime.values import UndescribableError
+from adaexplore.runtime.values import UndescribableError, collect
 from adaexplore.sandbox.user.user_code import Instance, Stored
 from adaexplore.sandbox.user.values import Inputs
 
@@ -59,7 +59,7 @@ def describe_kernel(
     interface = _interface(problem, original, calls[0])
     if interface.writes and problem.checks.backward:
         raise BadInputError(f"{problem.name}: a call writes to its arguments; no step trains that")
-    outputs = [[t for _, t in original(call)] for call in calls]
+    outputs = [_results(problem, original, interface, call) for call in calls]
     _refuse_updated_buffers(problem, original, calls[0])
     inputs = [_tensors(problem, interface, call) for call in calls]
     state, ties = _state(module, interface)
@@ -126,6 +126,22 @@ def _interface(problem: Problem, original: Instance, call: Inputs) -> Interface:
             "None, in lists, tuples and dictionaries"
         ) from error
     return Interface.from_json(json.loads(json.dumps(found.to_json())))
+
+
+def _results(
+    problem: Problem, original: Instance, interface: Interface, call: Inputs
+) -> list[Tensor]:
+    """Return the tensors of a call's result in the order of the interface.
+
+    The judge's order is another: it sorts the keys of dictionaries.
+    """
+    if not interface.flat and not problem.checks.backward:
+        tensors: list[Tensor] = []
+        with torch.no_grad():
+            result = original.model(*call.args, **call.kwargs)
+        if collect(interface.returned, result, tensors):
+            return tensors
+    return [t for _, t in original(call)]
 
 
 def _tensors(problem: Problem, interface: Interface, call: Inputs) -> list[Tensor]:

@@ -19,7 +19,7 @@ from adaexplore.problems.solutions.kernelbench import (
 from adaexplore.run.api import read_source
 from adaexplore.run.campaign.file import CampaignEntry, CampaignOrder
 from adaexplore.run.results import summary_of
-from adaexplore.store import read_run
+from adaexplore.store import is_run, read_run
 from adaexplore.store.bench import is_bench, read_bench, read_verdicts
 from adaexplore.store.campaign import is_campaign, read_manifest
 
@@ -61,7 +61,7 @@ def _of_campaign(path: Path, left_out: list[tuple[str, str]]) -> list[Sample]:
         place = ProblemPlace.of(entry.path)
         if place is None:
             left_out.append((entry.name, "no problem of KernelBench: no level in its path"))
-        elif not (path / entry.name / "run.db").exists():
+        elif not is_run(path / entry.name):
             left_out.append((entry.name, "not searched"))
         elif _problem(path / entry.name).checks.backward:
             left_out.append((entry.name, "its times are those of training steps"))

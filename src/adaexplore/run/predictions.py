@@ -19,7 +19,7 @@ from adaexplore.problems.solutions.functions import NotAFunctionError, as_functi
 from adaexplore.run.api import read_source
 from adaexplore.run.campaign.file import CampaignOrder
 from adaexplore.run.deliver import claimed_winner
-from adaexplore.store import read_run
+from adaexplore.store import is_run, read_run
 from adaexplore.store.bench import is_bench, read_bench, read_verdicts
 from adaexplore.store.campaign import is_campaign, read_manifest
 
@@ -96,7 +96,7 @@ def _winner(path: Path, category: str) -> Prediction:
 def _winners(path: Path, left_out: list[tuple[str, str]]) -> Iterator[Prediction]:
     for entry in CampaignOrder.from_json(read_manifest(path)["order"]).entries:
         run = path / entry.name
-        if not (run / "run.db").exists():
+        if not is_run(run):
             left_out.append((entry.name, "not searched"))
             continue
         try:

@@ -6,6 +6,8 @@ import pytest
 import torch
 from torch import nn
 
+from adaexplore.core.problem import Problem
+from adaexplore.package.describe import describe_kernel
 from adaexplore.runtime.interface import Interface, call_of, interface_of, tensors_of_call
 from adaexplore.runtime.values import UndescribableError, rebuild
 
@@ -71,3 +73,24 @@ def test_a_changed_constant_class_or_code_is_another_structure(interface):
 def test_an_opaque_argument_is_refused():
     with pytest.raises(UndescribableError, match="object"):
         interface_of(Block(), [X, object()], {}, X, flat=False)
+
+
+SWAPPED = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def forward(self, x):
+        return {"z": x.tanh(), "a": x.to(torch.bfloat16).sum(1)}
+
+def get_inputs():
+    return [torch.randn(3, 5)]
+"""
+
+
+def test_the_outputs_of_a_package_have_the_order_of_its_result(tmp_path):
+    problem = Problem("swapped", SWAPPED, "cpp", "cpu")
+    spec = describe_kernel(problem, SWAPPED, "swapped", tmp_path).spec
+    assert spec.interface.returned["dict"] == {"z": {"tensor": 0}, "a": {"tensor": 1}}
+    [workload] = spec.workloads
+    assert [form[0] for form in workload.outputs] == [(3, 5), (3,)]

@@ -82,7 +82,7 @@ def recorded_runs(paths: Sequence[Path], license_name: str = "") -> Iterator[Rec
             yield _read(path, license_name)
             continue
         for entry in CampaignOrder.from_json(read_manifest(path)["order"]).entries:
-            run = path / entry.arm / entry.name
+            run = path / entry.name
             if holds_run(run):
                 yield _read(run, license_name)
 
