@@ -72,6 +72,7 @@ def verify(talk: Conversation, reference: Reference) -> Verified:
             else:
                 compared = compare(talk, workload, index)
             reached = reached.or_worse(compared.reached)
+        _compare_again(talk, workload)
         layouts[workload.name] = compared.layout
     other, follows = verify_other_weights(talk, reference, needs_weights=needs_weights)
     reached = reached.or_worse(other)
@@ -88,6 +89,15 @@ def compare(talk: Conversation, workload: JudgedWorkload, index: int) -> Compare
         talk.ask(wire.RunOn(number))
     following = workload.first_set + (index + 1) % len(workload.sets)
     return _compare(talk, workload, wire.RunOn(following), workload.sets[index].truths, name)
+
+
+def _compare_again(talk: Conversation, workload: JudgedWorkload) -> None:
+    """Compare outputs of an earlier call once more: a user may keep those of several calls."""
+    earlier = len(workload.sets) - wire.KEPT_CALLS
+    if earlier < 0 or sum(b.tensor.nbytes for b in workload.buffers) > wire.KEPT_BYTES:
+        return
+    where = f"{workload.set_name(earlier)}, looked at again after {wire.KEPT_CALLS} more calls"
+    _compare(talk, workload, wire.DeliverAgain(), workload.sets[earlier].truths, where)
 
 
 def compare_first(talk: Conversation, reference: Reference) -> tuple[Compared, bool]:

@@ -261,6 +261,17 @@ class RunOn(Request[Outputs]):
     input_set: int
 
 
+KEPT_CALLS = 3
+"""Calls whose delivered outputs the process keeps, the outputs of the latest call besides."""
+KEPT_BYTES = 256 << 20
+"""Outputs of a call that take more are not kept."""
+
+
+@dataclass(frozen=True)
+class DeliverAgain(Request[Outputs]):
+    """Deliver the oldest outputs that are kept once more, and keep none."""
+
+
 @dataclass(frozen=True)
 class Warm(Request[Done]):
     """Call on these input sets until caches, allocator and clocks have settled."""
