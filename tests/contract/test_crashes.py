@@ -277,7 +277,9 @@ ATTACKS = {
     ),
     "looking into the judge's folder": Fault("os.listdir('..')", RAISED, DENIED),
     "taking the device's lock": Fault("open('LOCK')", RAISED, DENIED),
-    "writing elsewhere": Fault("open('/tmp/left-by-a-candidate', 'w')", RAISED, DENIED),
+    "writing elsewhere": Fault(
+        "open('/tmp/left-by-a-candidate', 'w')", RAISED, "left-by-a-candidate"
+    ),
     "connecting out": Fault("socket.create_connection(('1.1.1.1', 53), timeout=3)", RAISED, DENIED),
 }
 

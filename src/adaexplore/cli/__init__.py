@@ -1,24 +1,49 @@
-"""The command line. Importing it loads no torch: commands import what they need."""
+"""The command line. Importing it loads no command: Ctrl-C at that time would end in a traceback."""
 
 from __future__ import annotations
 
-import logging
 import sys
-import warnings
+from typing import TYPE_CHECKING
 
-from adaexplore.cli.app import app
-from adaexplore.cli.one_line import run_app
+from adaexplore.core.lazy import lazy_names
 
-__all__ = ["main", "run_app"]
+if TYPE_CHECKING:
+    from adaexplore.cli.one_line import run_app as run_app
+else:
+    __all__, __getattr__ = lazy_names(__name__, __file__)
+    __all__ += ["main"]
 
 
 def main() -> None:
     """Run a command; every expected failure is one line on stderr and an exit code.
 
     0: done (`evaluate`: any verdict). 1: a finding, as the command's help says. 2: bad input.
-    3: infrastructure trouble. 130: interrupted.
+    3: infrastructure trouble. 130: interrupted. 141: nobody reads the output any more.
     """
-    if not sys.warnoptions:  # what libraries tell programmers is no news to users
+    try:
+        _show_any_text()
+        _hide_what_libraries_tell()
+        from adaexplore.cli.app import app
+        from adaexplore.cli.one_line import run_app
+
+        run_app(app, "adaexplore")
+    except KeyboardInterrupt:  # before or after the command, which handles its own
+        sys.exit(130)
+
+
+def _show_any_text() -> None:
+    """Show `?` for a character that the encoding of a terminal or a pipe does not have."""
+    for stream in (sys.stdout, sys.stderr):  # None, or a user's object, where Python is embedded
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure:
+            reconfigure(errors="replace")
+
+
+def _hide_what_libraries_tell() -> None:
+    """Silence what libraries tell programmers, which is no news to users."""
+    import logging
+    import warnings
+
+    if not sys.warnoptions:
         warnings.simplefilter("ignore")
         logging.getLogger().addHandler(logging.NullHandler())
-    run_app(app, "adaexplore")

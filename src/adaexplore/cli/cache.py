@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from adaexplore.store.failures import Mode
     from adaexplore.store.verdicts import SqlVerdicts
 
 app = typer.Typer(
@@ -25,7 +26,7 @@ _DAY_S = 86_400.0
 @app.command()
 def size(place: PlaceArg = "on") -> None:
     """Print the number of verdicts, their age, and the machines that they are from."""
-    verdicts = _opened(place)
+    verdicts = _opened(place, "read")
     found = verdicts.size()
     verdicts.close()
     print(f"{found.verdicts} verdicts")
@@ -42,12 +43,13 @@ def clear(
     days: Annotated[float, typer.Option(min=0, help="Only those older than this.")] = 0.0,
 ) -> None:
     """Forget verdicts, all by default."""
-    verdicts = _opened(place)
+    _opened(place, "read").close()  # the database of another program stays as it is
+    verdicts = _opened(place, "write")
     print(f"{verdicts.clear(days * _DAY_S)} verdicts are forgotten")
     verdicts.close()
 
 
-def _opened(place: str) -> SqlVerdicts:
+def _opened(place: str, mode: Mode) -> SqlVerdicts:
     from adaexplore.core.configure import make_config
     from adaexplore.core.errors import BadInputError
     from adaexplore.run.take_over import place_of_cache
@@ -56,4 +58,4 @@ def _opened(place: str) -> SqlVerdicts:
     chosen = make_config({"evaluation_cache": place}).evaluation_cache
     if not chosen:
         raise BadInputError(f"{place!r} is no place of a cache; write on, a file or a URL")
-    return open_verdicts(place_of_cache(chosen))
+    return open_verdicts(place_of_cache(chosen), mode)

@@ -35,6 +35,8 @@ class CampaignRow(ProgressRow):
 
     def preparing(self) -> None:
         """See `ProgressRow`."""
+        if self.status == _WAITING:  # the first turn takes long to begin
+            self._view.say(f"{self.name}: preparing")
         self.status = "preparing"
 
     def lost(self, why: str) -> None:
@@ -49,6 +51,7 @@ class CampaignRow(ProgressRow):
     def step_begun(self, step: int, step_kind: StepKind) -> None:
         """See `Listener`."""
         self.status = f"step {step}: proposing ({step_kind})"
+        self._view.say(f"{self.name}: {self.status}")
 
     def waiting(self, reason: str, wait_s: float) -> None:
         """See `Listener`."""

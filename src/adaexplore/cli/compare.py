@@ -71,10 +71,7 @@ def compare(
 
 
 def _write(path: Path, text: str) -> None:
-    from adaexplore.core.errors import BadInputError
+    from adaexplore.core.files import write_whole
 
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise BadInputError(f"cannot write {path}: {error.strerror}") from error
+    write_whole(path, text)
     print(path)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json as json_format
+import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adaexplore.cli.handover import FlashInferOption, SolOption, hand_over
+from adaexplore.cli.handover import FlashInferOption, SolOption, hand_over, require_definitions
 from adaexplore.cli.options import ProblemArg, ServerOption, configured
 
 if TYPE_CHECKING:
@@ -56,6 +57,8 @@ def evaluate(
     from adaexplore.core.evaluation_json import evaluation_to_json
     from adaexplore.run.api import judge
 
+    if min_speedup is not None and not 0 < min_speedup < math.inf:  # nor NaN
+        raise BadInputError(f"--min-speedup {min_speedup:g}: write a positive number, such as 1.2")
     if server:
         from adaexplore.cli.remote import evaluate_there
 
@@ -67,6 +70,7 @@ def evaluate(
         there = evaluate_there(server, problem, candidate, ctx.obj)
         verdict, labels = there.verdict, there.labels
     else:
+        require_definitions(problem, flashinfer, sol)
         progress = EvaluationProgress(Console(stderr=True))
         with progress:
             judged = judge(problem, candidate, ctx.obj, listener=progress)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adaexplore.cli.options import RunArg, ServerOption, configured
+from adaexplore.cli.options import RunArg, ServerOption, configured, problem_path
 
 if TYPE_CHECKING:
     from adaexplore.core.protocols.listener import Event
@@ -24,6 +24,7 @@ def explore(
         Path | None,
         typer.Argument(
             metavar="PROBLEM",
+            parser=problem_path,
             help="A Python file in KernelBench form (Model, get_inputs(), get_init_inputs()), or a "
             "dataset of FlashInfer-Bench or SOL-ExecBench with --definition.",
         ),

@@ -30,6 +30,18 @@ SolOption = Annotated[
 ]
 
 
+def require_definitions(problem: Path, flashinfer: Path | None, sol: Path | None) -> None:
+    """Raise `BadInputError` for a folder to hand over to, and a problem that is of no dataset."""
+    from adaexplore.core.errors import BadInputError
+    from adaexplore.problems.solutions.specification import holds_definitions
+
+    if (flashinfer or sol) and not holds_definitions(problem):
+        option = "--flashinfer" if flashinfer else "--sol"
+        raise BadInputError(
+            f"{option}: {problem} is of no dataset; give a dataset and --definition NAME"
+        )
+
+
 def hand_over(
     delivery: Delivery, flashinfer: Path | None, sol: Path | None, *, quiet: bool = False
 ) -> None:

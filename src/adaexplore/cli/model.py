@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -36,6 +37,11 @@ def model(
     model and stays if the outputs on unseen inputs are right and the model is clearly faster. The
     folder has index.html; the same command with --run goes on with it.
     """
+    from adaexplore.core.errors import BadInputError
+
+    file = made.rpartition(":")[0]
+    if file and not Path(file).is_file():
+        raise BadInputError(f"{file}: no such file")
     from rich.console import Console
 
     from adaexplore.cli.campaign import search_campaign

@@ -13,16 +13,26 @@ import typer
 from typer.core import TyperCommand
 from typer.main import get_command
 
+from adaexplore.core.errors import BadInputError
 from adaexplore.core.problem import TargetName
 
 if TYPE_CHECKING:
     from adaexplore.core.config import Config
     from adaexplore.core.config_fields import Group
 
+
+def problem_path(text: str) -> Path:
+    """Return a path; refuse an empty text, which `Path` takes for the working directory."""
+    if not text:
+        raise BadInputError("the path of the problem is empty; give a Python file")
+    return Path(text)
+
+
 ProblemArg = Annotated[
     Path,
     typer.Argument(
         metavar="PROBLEM",
+        parser=problem_path,
         help="A Python file in KernelBench form (Model, get_inputs(), get_init_inputs()), or a "
         "dataset of FlashInfer-Bench or SOL-ExecBench with --definition.",
     ),

@@ -11,7 +11,7 @@ from rich.console import Console, RenderableType
 from rich.markup import escape
 
 from adaexplore.core.ask import MANUAL
-from adaexplore.core.errors import BadInputError
+from adaexplore.core.files import write_whole
 from adaexplore.core.node import planned_steps
 from adaexplore.report.run.terminal import headline, tree_table
 from adaexplore.run.results import summary_of
@@ -52,7 +52,7 @@ def show_end(console: Console, path: Path) -> None:
         files = [path / name for name in (DATABASE_NAME, URL_NAME)]
         files += [directory.best_path, directory.report_path]
     show_table(tree_table(summary), console)
-    console.print(headline(summary))
+    show_table(headline(summary), console)
     say(console, f"{path}: {', '.join(file.name for file in files if file.exists())}")
     if MANUAL in run.proposers:
         say(console, f"take prompts with:\n  adaexplore ask {shlex.quote(str(path))} -o asks/")
@@ -70,8 +70,5 @@ def how_to_go_on(console: Console, path: Path) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file for the user; raise `BadInputError` where that cannot be done."""
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise BadInputError(f"cannot write {path}: {error.strerror}") from error
+    """Write a file for the user; see `write_whole`."""
+    write_whole(path, text)

@@ -17,7 +17,7 @@ from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.evaluation import Evaluation
 from adaexplore.core.evaluation_json import evaluation_from_json
-from adaexplore.run.api import read_source
+from adaexplore.run.api import read_kernel, read_source
 from adaexplore.run.explore import run_path
 from adaexplore.serve.client import Client, problem_of
 from adaexplore.serve.messages import JobInfo, JobResult, ProblemSource
@@ -37,7 +37,7 @@ class JudgedThere:
 def evaluate_there(server: str, problem: Path, candidate: Path, config: Config) -> JudgedThere:
     """Have a service judge a candidate. Raises `BadInputError` for a job that fails."""
     with _client(server) as client:
-        source = read_source(candidate)
+        source = read_kernel(candidate)
         job = client.submit_evaluation(_problem(problem), [source], _options(config))
         result = _followed(client, job, Console(stderr=True))
     [verdict] = result.verdicts

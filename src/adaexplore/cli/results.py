@@ -185,7 +185,7 @@ def export(
     ] = None,
     parquet: ParquetOption = None,
     form: FormOption = "",
-    reward: RewardOption = "log",
+    reward: RewardOption = "",
     license_name: LicenseOption = "",
     exclude: ExcludeOption = None,
     with_benchmarks: WithBenchmarksOption = False,
@@ -207,10 +207,25 @@ def export(
     }
     if sum(map(bool, targets.values())) != 1:
         raise BadInputError(f"give one of {', '.join(targets)}")
+    beside: dict[str, dict[str, object]] = {
+        "-o": {"--without-problem": without_problem},
+        "--predictions": {"--for": name, "--data": data},
+        "--parquet": {
+            "--form": form,
+            "--reward": reward,
+            "--license": license_name,
+            "--exclude": exclude,
+            "--with-benchmarks": with_benchmarks,
+        },
+    }
+    for target, options in beside.items():
+        for option, given in options.items():
+            if given and not targets[target]:
+                raise BadInputError(f"{option} goes with {target}")
     if len(runs) > 1 and not parquet:
         raise BadInputError(f"{len(runs)} runs: only --parquet takes more than one")
     if parquet:
-        chosen = (form, reward, license_name, exclude or [])
+        chosen = (form, reward or "log", license_name, exclude or [])
         export_training_data(runs, parquet, *chosen, with_benchmarks=with_benchmarks)
     elif output:
         _export_file(run, output, problem=not without_problem)

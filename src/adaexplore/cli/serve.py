@@ -194,7 +194,7 @@ def show(folder: FolderOption = _FOLDER) -> None:
     from adaexplore.serve.accounts import accounts
 
     table = Table("id", "user", "scopes", "jobs", "candidates a day", "expires", box=None)
-    for account in accounts(_database(folder)):
+    for account in accounts(_known(folder)):
         ends = account.expires_at
         table.add_row(
             account.id,
@@ -216,7 +216,7 @@ def rotate(
     """Make a token like an old one and print it; the old one ends after a while."""
     from adaexplore.serve.accounts import rotate_token
 
-    print(rotate_token(_database(folder), token, grace_h * _HOUR_S))
+    print(rotate_token(_known(folder), token, grace_h * _HOUR_S))
 
 
 @tokens.command("revoke")
@@ -224,13 +224,26 @@ def revoke(token: IdArg, folder: FolderOption = _FOLDER) -> None:
     """End a token at once."""
     from adaexplore.serve.accounts import revoke_token
 
-    revoke_token(_database(folder), token)
+    revoke_token(_known(folder), token)
 
 
 def _database(folder: Path) -> Engine:
     from adaexplore.serve.tables import open_folder
 
     return open_folder(folder)
+
+
+def _known(folder: Path) -> Engine:
+    """Return the database of a service; raise `BadInputError` for a folder without one."""
+    from adaexplore.core.errors import BadInputError
+    from adaexplore.serve.tables import FILE_NAME, URL_NAME
+
+    if not any((folder / name).is_file() for name in (FILE_NAME, URL_NAME)):
+        raise BadInputError(
+            f"{folder} is no folder of a service; name it with --folder, or make one with: "
+            "adaexplore serve token add USER"
+        )
+    return _database(folder)
 
 
 def require_packages() -> None:

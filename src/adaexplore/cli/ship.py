@@ -40,9 +40,19 @@ def ship(
     `apply(model)` puts the kernel into a model, `undo(model)` takes it out. What the kernel was not
     verified for runs the original. The package has its tests, its benchmark and the verdict.
     """
-    from adaexplore.ship.ship import ship
+    from rich.console import Console
 
-    shipped = ship(run, output, name=name, license_name=license_name, hub=hub)
+    from adaexplore.cli.printing import stages
+    from adaexplore.store.directory import require_run
+
+    if not run.exists():
+        require_run(run)
+    with stages(Console(stderr=True)) as listen:
+        listen("importing torch")
+        from adaexplore.ship.ship import ship
+
+        listen("running the original and trying the kernel on every workload; may take a minute")
+        shipped = ship(run, output, name=name, license_name=license_name, hub=hub)
     spec = shipped.spec
     print(
         f"{shipped.folder}: {spec.name}, a kernel for {spec.class_name}; "
@@ -70,6 +80,10 @@ def check(
 
     Exit code 1 if an output is wrong, a speedup is lost, or the kernel does not run.
     """
+    from adaexplore.core.errors import BadInputError
+
+    if not package.is_dir():
+        raise BadInputError(f"{package}: no such folder; give a package of adaexplore ship")
     from adaexplore.ship.check import check
     from adaexplore.ship.junit import write_junit
 

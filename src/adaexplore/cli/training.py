@@ -31,7 +31,7 @@ RewardOption = Annotated[
         "--reward",
         metavar="NAME",
         help="With --parquet: log, published, drkernel-staircase, drkernel-weighted, "
-        "drkernel-speedup, kernrl or tritonforge.",
+        "drkernel-speedup, kernrl or tritonforge. Default: log.",
     ),
 ]
 LicenseOption = Annotated[

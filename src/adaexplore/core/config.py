@@ -318,7 +318,11 @@ class Config(BaseModel):
         metavar="NAME",
     )
     steps: int | None = option(
-        "search", None, f"candidates to try. Default: as the budget says, or {DEFAULT_STEPS}", ge=1
+        "search",
+        None,
+        f"candidates to try. Default: as the budget says, or {DEFAULT_STEPS}",
+        ge=1,
+        le=10**6,
     )
     parallel: int = option(
         "search",

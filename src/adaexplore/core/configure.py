@@ -110,7 +110,8 @@ def make_config(
     except ValidationError as error:
         first = error.errors()[0]
         name = str(first["loc"][0])
-        raise BadInputError(f"{spelling(name, values[name])}: {first['msg']}") from None
+        message = first["msg"].removeprefix("Value error, ")  # so pydantic begins those of our own
+        raise BadInputError(f"{spelling(name, values[name])}: {message}") from None
     return given.over(base or Config())
 
 

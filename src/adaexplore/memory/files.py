@@ -20,6 +20,8 @@ import tomlkit
 from tomlkit.items import String, StringType
 
 from adaexplore.core.errors import BadInputError
+from adaexplore.core.files import why_unread
+from adaexplore.core.files import write_whole as write_whole
 from adaexplore.core.problem import LANGUAGES
 from adaexplore.core.rule import (
     Gain,
@@ -64,6 +66,8 @@ def load_memory(path: Path) -> list[Rule]:
     if is_statements(path):
         return unchecked_rules(read_sayings(path))
     try:
+        if why := why_unread(path):
+            raise BadInputError(f"{path}: {why}; give a memory's file")
         text = path.read_text(encoding="utf-8")
         data = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     except OSError as error:
@@ -79,16 +83,6 @@ def save_memory(path: Path, rules: Iterable[Rule]) -> None:
     for name, value in to_data(rules).items():
         document.add(name, _table(value) if isinstance(value, dict) else tomlkit.item(value))
     write_whole(path, tomlkit.dumps(document))
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file atomically. Raises `BadInputError` where that fails."""
-    draft = path.with_name(f"{path.name}.new")
-    try:
-        draft.write_text(text, encoding="utf-8")
-        draft.replace(path)
-    except OSError as error:
-        raise BadInputError(f"cannot write {path}: {error.strerror}") from None
 
 
 def memory_to_json(rules: Iterable[Rule]) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from adaexplore.core.errors import BadProblemError
+from adaexplore.core.files import why_unread
 from adaexplore.core.problem import Checks, Language, Mode, Precision, Problem
 from adaexplore.core.protocols.loader import LoadOptions
 from adaexplore.problems.access import settled
@@ -122,6 +123,8 @@ def is_self_contained(source: str) -> bool:
 
 def _read(file: Path) -> str:
     try:
+        if why := why_unread(file):
+            raise BadProblemError(f"{file}: {why}; give a Python file")
         source = file.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise BadProblemError(

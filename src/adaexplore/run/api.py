@@ -21,6 +21,7 @@ from adaexplore.core.evaluation import Evaluation, Failed, Fault
 from adaexplore.core.problem import Problem
 from adaexplore.core.protocols.evaluator import Evaluator
 from adaexplore.core.protocols.listener import Event, Opened, Prepared, follow
+from adaexplore.llm.code import ReplyError, check_module
 from adaexplore.run import explore as application
 from adaexplore.run.handle import Run
 from adaexplore.run.live import TRAINING, capture_module, is_module
@@ -111,8 +112,8 @@ def evaluate(
     `candidate` is the path of a file that defines `ModelNew`, or a `Candidate`. `options` are
     fields of `Config`, on top of `config`.
 
-    Raises `BadInputError` for a problem or an option that cannot be used. A candidate that fails is
-    an evaluation (`Failed`), never an exception.
+    Raises `BadInputError` for a problem or an option that cannot be used, and for a file that
+    defines no `ModelNew`. A candidate that fails is an evaluation (`Failed`), never an exception.
     """
     chosen = make_config(options, config)
     return judge(problem, candidate, chosen, listener=listener, evaluator=evaluator).verdict
@@ -141,9 +142,10 @@ def judge(
     evaluator: Evaluator | None = None,
 ) -> Judged:
     """Judge one candidate as `evaluate` does, and say where."""
+    source = "" if isinstance(candidate, Candidate) else read_kernel(Path(candidate))
     loaded = _problem(problem, config)
     if not isinstance(candidate, Candidate):
-        candidate = Candidate(read_source(Path(candidate)), loaded.language)
+        candidate = Candidate(source, loaded.language)
     return follow(_judge(loaded, candidate, config, evaluator), listener)
 
 
@@ -166,6 +168,23 @@ def read_source(path: Path) -> str:
         raise BadInputError(f"{path}: cannot read the candidate: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise BadInputError(f"{path}: not UTF-8 text: {error.reason}") from error
+
+
+def read_kernel(path: Path) -> str:
+    """Read the source of a candidate to be judged; one that is not Python gets its verdict.
+
+    Raises `BadInputError` as `read_source` does, and for a module that defines no `ModelNew`.
+    """
+    source = read_source(path)
+    try:
+        compile(source, str(path), "exec", dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return source
+    try:
+        check_module(source)
+    except ReplyError as error:
+        raise BadInputError(f"{path}: {error}") from None
+    return source
 
 
 def syntax_failure(candidate: Candidate) -> Failed | None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from adaexplore.core.ask import MANUAL, Ask
 from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError
+from adaexplore.core.files import write_whole
 from adaexplore.core.node import planned_steps
 from adaexplore.core.protocols.client import Finish, Prompt, Reply
 from adaexplore.run.ledger import Ledger, Turn
@@ -24,8 +25,8 @@ from adaexplore.run.proposers import (
 from adaexplore.store import RunDirectory, Store, open_run
 
 REPLY_SUFFIX = ".reply.md"
-_NAME = re.compile(r"(\d+)\.(\d+)\.reply\.md")
-_PROMPT_NAME = re.compile(r"\d+\.\d+\.md")
+_NAME = re.compile(r"([0-9]{1,9})\.([0-9]{1,9})\.reply\.md")
+_PROMPT_NAME = re.compile(r"[0-9]{1,9}\.[0-9]{1,9}\.md")
 _MOST_BYTES = 4 << 20
 
 
@@ -164,9 +165,17 @@ def waiting_prompts(directory: RunDirectory) -> list[WaitingPrompt]:
 
 
 def _write(folder: Path, ask_id: int, number: int, prompt: Prompt) -> Path:
-    """One prompt as a file that is pleasant to read and whole to paste."""
+    """One prompt as a file that is pleasant to read and whole to paste.
+
+    Raises `BadInputError` where it cannot be written; the ask stays open.
+    """
     file = folder / f"{ask_id}.{number + 1}.md"
-    file.write_text(prompt_text(prompt) + "\n", encoding="utf-8")
+    try:
+        write_whole(file, prompt_text(prompt) + "\n")
+    except BadInputError as error:
+        raise BadInputError(
+            f"{error}; free some space and write the open prompts again with -n 0"
+        ) from None
     return file
 
 
@@ -200,16 +209,16 @@ def reply_files(paths: list[Path]) -> list[Path]:
 
 
 def tell_one(directory: RunDirectory, ledger: Ledger, file: Path) -> str:
-    """Take one reply, and return the result as a line for a person."""
+    """Take one reply, and return the result as a line for a person.
+
+    Raises `BadInputError`, and records nothing, for a file that is no reply to an open prompt.
+    """
     match = _NAME.fullmatch(file.name)
     if match is None:
         if _PROMPT_NAME.fullmatch(file.name):
             raise BadInputError(f"that is the prompt; its answer goes to {file.stem}{REPLY_SUFFIX}")
         raise BadInputError(f"name it after its prompt: 7.1.md is answered in 7.1{REPLY_SUFFIX}")
-    if file.stat().st_size > _MOST_BYTES:
-        raise BadInputError(f"larger than {_MOST_BYTES >> 20} MiB: that is no reply")
-    ask_id, number = int(match[1]), int(match[2]) - 1
-    text = file.read_text(encoding="utf-8", errors="replace")
+    ask_id, number, text = int(match[1]), int(match[2]) - 1, _reply_text(file)
     waiting = [ask for ask in ledger.open() if ledger.batches.waits_for(ask) == ask_id]
     turn = tell_text(directory, ledger, ask_id, number, text)
     if isinstance(turn, Prompt):
@@ -222,6 +231,23 @@ def tell_one(directory: RunDirectory, ledger: Ledger, file: Path) -> str:
     if turn.failure:
         return f"taken; no candidate: {turn.failure}"
     return f"taken; a candidate of {len(turn.candidate.source.splitlines())} lines is queued"
+
+
+def _reply_text(file: Path) -> str:
+    """Return the text of a reply; raise `BadInputError` for a file that has none."""
+    try:
+        if not file.is_file():
+            raise BadInputError("is no regular file; write the reply into a file of this name")
+        if file.stat().st_size > _MOST_BYTES:
+            raise BadInputError(f"larger than {_MOST_BYTES >> 20} MiB: that is no reply")
+        text = file.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise BadInputError(f"cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise BadInputError("not UTF-8 text; save the reply as UTF-8") from None
+    if not text.strip():
+        raise BadInputError("is empty; write the reply into it, then tell again")
+    return text
 
 
 def tell_text(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -52,7 +52,7 @@ def compare_runs(
     Raises `BadInputError` for runs that cannot be compared.
     """
     axis, amounts = parse_at(at)
-    every = dict(_runs(paths))
+    every, copies = _distinct(dict(_runs(paths)))
     theirs = [path for path in every if not is_run(path) and is_published(path)]
     recorded = [trace_of(path, arm) for path, arm in every.items() if path not in theirs]
     traces = [trace for trace in recorded if trace.points]
@@ -65,6 +65,7 @@ def compare_runs(
         _require_used(trace, axis)
     arms, notes = make_arms(traces, [key.strip() for keys in by for key in keys.split(",")])
     notes += [f"{trace.path} has no step yet" for trace in recorded if not trace.points]
+    notes += [f"{copy} is {first} once more, and left out" for copy, first in copies.items()]
     if len(arms) == 1:
         notes.append("there is one arm, so nothing to compare it with: --by says what makes arms")
     found = compare(arms, axis, chooser(axis), at=amounts, notes=notes, command=command)
@@ -136,6 +137,20 @@ def _runs(paths: Iterable[Path]) -> Iterable[tuple[Path, str]]:
         if not there:
             raise BadInputError(f"{path} is a campaign without a run: none of its problems began")
         yield from there
+
+
+def _distinct(every: Mapping[Path, str]) -> tuple[dict[Path, str], dict[Path, Path]]:
+    """Return the runs without copies and exports of others; and those, with the run that stays."""
+    first: dict[tuple[str, float, int | None], Path] = {}
+    copies: dict[Path, Path] = {}
+    for path in every:
+        with read_run(path) as directory:
+            run = directory.store.run()
+        if run.created_at:  # of a run of the published search nobody knows it
+            here = first.setdefault((run.problem.name, run.created_at, run.config.seed), path)
+            if here != path:
+                copies[path] = here
+    return {path: arm for path, arm in every.items() if path not in copies}, copies
 
 
 def trace_of(path: Path, arm: str = "") -> Trace:

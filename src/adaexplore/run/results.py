@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from adaexplore.core.errors import BadInputError
+from adaexplore.core.files import write_whole
 from adaexplore.core.text.units import estimated_tokens
 from adaexplore.report import RunInfo, Summary, summarize
 from adaexplore.report.run.costs import summarize_costs
@@ -44,10 +44,7 @@ def write_report(summary: Summary, target: Path) -> None:
 
     Raises `BadInputError` for a file that cannot be written.
     """
-    try:
-        target.write_text(render(summary), encoding="utf-8")
-    except OSError as error:
-        raise BadInputError(f"cannot write the report to {target}: {error.strerror}") from error
+    write_whole(target, render(summary))
 
 
 def write_report_of(directory: RunDirectory) -> Summary:

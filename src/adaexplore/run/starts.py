@@ -16,6 +16,7 @@ from typing import Any
 from adaexplore.core.ask import AskRecord
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.errors import BadInputError
+from adaexplore.core.files import why_unread
 from adaexplore.core.node import ROOT_ID, START, Node, StepKind
 from adaexplore.core.proposal import Proposal
 from adaexplore.core.protocols.proposer import Context, Dialogue
@@ -202,6 +203,8 @@ def _of_run(path: Path) -> Iterator[Start]:
 
 def _read(file: Path) -> str:
     try:
+        if why := why_unread(file):
+            raise BadInputError(f"--start-from {file}: {why}; give a Python file")
         return file.read_text(encoding="utf-8")
     except OSError as error:
         raise BadInputError(f"--start-from {file}: cannot be read: {error.strerror}") from None

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from adaexplore.core.errors import BadInputError, RunInUseError
+from adaexplore.core.files import write_whole
 from adaexplore.store.directory import hold_lock, require_free, write_files
 
 MANIFEST_NAME = "campaign.json"
@@ -66,14 +67,8 @@ def create_campaign(
 
 def write_manifest(path: Path, manifest: Mapping[str, Any]) -> None:
     """Replace a campaign's manifest atomically."""
-    file = path / MANIFEST_NAME
-    draft = file.with_suffix(".json.new")
-    try:
-        text = json.dumps({"format": CAMPAIGN_FORMAT, **manifest}, indent=1)
-        draft.write_text(text + "\n", encoding="utf-8")
-        draft.replace(file)
-    except OSError as error:
-        raise BadInputError(f"cannot write {file}: {error.strerror}") from error
+    text = json.dumps({"format": CAMPAIGN_FORMAT, **manifest}, indent=1)
+    write_whole(path / MANIFEST_NAME, text + "\n")
 
 
 def read_manifest(path: Path) -> dict[str, Any]:

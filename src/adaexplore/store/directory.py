@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -209,8 +210,10 @@ def _open(path: Path, mode: Mode) -> RunDirectory:
 def read_url(file: Path) -> tuple[str, int]:
     """Return the URL of a database and the id of a run in it; raise `BadInputError` for none."""
     with _os_errors(f"cannot read {file}"):
-        url, _, run_id = file.read_text(encoding="utf-8").strip().rpartition("#")
-    if not (url and run_id.isdecimal()):
+        text = file.read_bytes().decode(errors="replace").strip()
+    url, _, run_id = text.rpartition("#")
+    is_text = text.isprintable() and "\N{REPLACEMENT CHARACTER}" not in text
+    if not (is_text and "://" in url and re.fullmatch("[0-9]{1,9}", run_id)):
         raise BadInputError(f"{file} is damaged: write URL#ID, of the database and of the run")
     return url, int(run_id)
 

@@ -7,10 +7,11 @@ import lzma
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Select, Table, insert, select
+from sqlalchemy import Connection, Select, Table, insert, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from adaexplore.core.errors import BadInputError
+from adaexplore.core.files import write_whole
 from adaexplore.core.protocols.store import FORMAT_VERSION, RunRecord, Store
 from adaexplore.store import schema
 from adaexplore.store.migrate import create_tables, memory_engine
@@ -46,10 +47,7 @@ def export_run(store: Store, target: Path, *, problem: bool = True) -> None:
     if not problem:
         _redact_problem(rows)
     text = json.dumps(rows, ensure_ascii=False, separators=(",", ":"))
-    try:
-        target.write_bytes(lzma.compress(text.encode()))
-    except OSError as error:
-        raise BadInputError(f"{target}: cannot be written: {error.strerror}") from None
+    write_whole(target, lzma.compress(text.encode()))
 
 
 def _of_run(table: Table, store: SqlStore) -> Select[Any]:
@@ -69,6 +67,14 @@ def _redact_problem(rows: _Rows) -> None:
             ask["proposal"] |= {"prompt": ""}
 
 
+def _require_whole(connection: Connection, rows: _Rows) -> None:
+    """Raise `LookupError` for a table that is missing, and records that others refer to."""
+    if any(not isinstance(rows[name], list) for name in ("candidates", "nodes")):
+        raise LookupError("a table is missing")
+    if connection.exec_driver_sql("PRAGMA foreign_key_check").first():
+        raise LookupError("a record that another refers to is missing")
+
+
 def read_exported(path: Path) -> SqlStore:
     """Load a run that `export_run` wrote into memory; raise `BadInputError` for any other file."""
     engine = memory_engine()
@@ -76,11 +82,13 @@ def read_exported(path: Path) -> SqlStore:
         rows = json.loads(lzma.decompress(path.read_bytes()).decode())
         with engine.begin() as connection:
             create_tables(connection)
-            for run in rows["run"]:  # the form of the rows has not changed since format 1
-                run["format_version"] = max(run["format_version"], FORMAT_VERSION)
+            (run,), (_,) = rows["run"], rows["plan"]  # one row each
+            # The form of the rows has not changed since format 1.
+            run["format_version"] = max(run["format_version"], FORMAT_VERSION)
             for table in schema.RECORDS:
                 if rows.get(table.name):
                     connection.execute(insert(table), rows[table.name])
+            _require_whole(connection, rows)
     except OSError as error:
         raise BadInputError(f"{path}: cannot be read: {error.strerror}") from None
     except (

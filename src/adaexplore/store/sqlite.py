@@ -57,10 +57,17 @@ def explain(error: DBAPIError | json.JSONDecodeError) -> StorageFailure | None:
     """Return the storage failure behind an error; None for a mistake of the caller."""
     if isinstance(error, json.JSONDecodeError):
         return _DAMAGED  # a JSON column no longer holds JSON
-    if not isinstance(error.orig, sqlite3.Error):
-        return None
-    primary_code = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF  # the upper bits say where
-    return _FAILURES.get(primary_code)
+    return _FAILURES.get(_code(error)) if isinstance(error.orig, sqlite3.Error) else None
+
+
+def is_no_database(error: DBAPIError) -> bool:
+    """Return True for the error of a file that is no database of SQLite."""
+    return _code(error) == sqlite3.SQLITE_NOTADB
+
+
+def _code(error: DBAPIError) -> int:
+    code: int = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF  # the upper bits say where
+    return code
 
 
 def _connect(path: Path, mode: Mode) -> sqlite3.Connection:

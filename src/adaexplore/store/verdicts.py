@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 import logging
+import shlex
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -37,7 +39,7 @@ from adaexplore.core.evaluation import Evaluation, TakenOver
 from adaexplore.core.evaluation_json import evaluation_from_json, evaluation_to_json
 from adaexplore.store import postgres, sqlite
 from adaexplore.store.column_types import Json, Words
-from adaexplore.store.failures import StorageFailure
+from adaexplore.store.failures import Mode, StorageFailure
 
 MOST_VERDICTS = 20_000
 """Verdicts that a cache holds, the latest; some 10 kB each."""
@@ -74,8 +76,9 @@ class CacheSize:
 class SqlVerdicts:
     """`SharedVerdicts` in a database; made by `open_verdicts`."""
 
-    def __init__(self, engine: Engine, *, most: int = MOST_VERDICTS) -> None:
+    def __init__(self, engine: Engine, *, place: str = "", most: int = MOST_VERDICTS) -> None:
         self._engine = engine
+        self._place = place
         self._most = most
         self._kept = 0
         self._is_lost = False
@@ -96,14 +99,14 @@ class SqlVerdicts:
 
     def clear(self, older_than_s: float = 0.0) -> int:
         """Forget the verdicts that are this old; return their number."""
-        with self._engine.begin() as connection:
+        with _explained(self._engine, self._place), self._engine.begin() as connection:
             old = delete(_verdicts).where(_verdicts.c.at <= time.time() - older_than_s)
             return connection.execute(old).rowcount
 
     def size(self) -> CacheSize:
         """Describe the content."""
         at, machine = _verdicts.c.at, _verdicts.c.machine
-        with self._engine.begin() as connection:
+        with _explained(self._engine, self._place), self._engine.begin() as connection:
             whole = select(func.count(), func.min(at), func.max(at))
             count, oldest, latest = connection.execute(whole).one()
             counted = select(machine, func.count()).group_by(machine).order_by(machine)
@@ -150,41 +153,58 @@ class SqlVerdicts:
             if failure is None:
                 raise
             self._is_lost = True
-            log.warning("the evaluation cache is not used any more: %s", failure.problem)
+            why = failure.problem.replace("run.db", "it")
+            log.warning("the evaluation cache is not used any more: %s", why)
             return None
 
 
-def open_verdicts(place: str) -> SqlVerdicts:
-    """Open the cache in a file, or at the URL of a PostgreSQL database; make it if there is none.
+def open_verdicts(place: str, mode: Mode = "create") -> SqlVerdicts:
+    """Open the cache in a file, or at the URL of a PostgreSQL database.
 
-    Raises `BadInputError` for a place that cannot be used.
+    Raises `BadInputError` for a place that cannot be used, and, unless `mode` is "create", for one
+    without a cache. With "read" a file stays as it is.
     """
-    engine = _engine(place)
+    engine = _engine(place, mode)
+    with _explained(engine, place), engine.begin() as connection:
+        if connection.dialect.name == "postgresql":
+            connection.exec_driver_sql(postgres.LOCK_TABLES)
+        if not inspect(connection).has_table(_verdicts.name):
+            if mode != "create":
+                raise BadInputError(f"{place} is no evaluation cache; name another place")
+            _metadata.create_all(connection)
+    return SqlVerdicts(engine, place=place)
+
+
+def _engine(place: str, mode: Mode) -> Engine:
+    if "://" in place:
+        return postgres.postgres_engine(place, "create", serial=True)
+    file = Path(place)
+    if file.is_dir():
+        raise BadInputError(f"the evaluation cache {place}: is a directory; name a file")
+    if mode != "create" and not file.exists():
+        raise BadInputError(f"{place}: no such cache; a command with --evaluation-cache makes one")
     try:
-        with engine.begin() as connection:
-            if connection.dialect.name == "postgresql":
-                connection.exec_driver_sql(postgres.LOCK_TABLES)
-            if not inspect(connection).has_table(_verdicts.name):
-                _metadata.create_all(connection)
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInputError(f"the evaluation cache {place}: {error.strerror}") from error
+    return sqlite.sqlite_engine(file, mode)
+
+
+@contextmanager
+def _explained(engine: Engine, place: str) -> Iterator[None]:
+    """Raise `BadInputError` with one line in place of the database's own error."""
+    try:
+        yield
     except DBAPIError as error:
         engine.dispose()
+        if sqlite.is_no_database(error):
+            raise BadInputError(f"{place} is no evaluation cache; name another file") from error
         failure = _explain(engine, error)
         if failure is None:
             raise
         what = failure.problem.replace("run.db", "it")
-        remedy = failure.remedy.replace("run.db", "it")
+        remedy = failure.remedy.replace("run.db", shlex.quote(place))
         raise BadInputError(f"the evaluation cache {place}: {what}; {remedy}") from error
-    return SqlVerdicts(engine)
-
-
-def _engine(place: str) -> Engine:
-    if "://" in place:
-        return postgres.postgres_engine(place, "create", serial=True)
-    try:
-        Path(place).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise BadInputError(f"the evaluation cache {place}: {error.strerror}") from error
-    return sqlite.sqlite_engine(Path(place), "create")
 
 
 def _explain(engine: Engine, error: DBAPIError | json.JSONDecodeError) -> StorageFailure | None:

@@ -1,7 +1,10 @@
 """The command line, run in this process with the workers of a server that is up already."""
 
+import errno
 import functools
 import itertools
+import os
+from pathlib import Path
 
 import pytest
 from answering import answer_by
@@ -41,6 +44,23 @@ class ModelNew(nn.Module):
 def adaexplore(command_line):
     """Run a command line of adaexplore."""
     return command_line("adaexplore", main)
+
+
+@pytest.fixture
+def fill_disk(monkeypatch):
+    """Make files end in the middle, as on a full disk."""
+
+    def write_half(self, content, *_, **__):
+        data = content.encode() if isinstance(content, str) else content
+        with self.open("wb") as file:
+            file.write(data[: len(data) // 2])
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def fill_disk():
+        monkeypatch.setattr(Path, "write_text", write_half)
+        monkeypatch.setattr(Path, "write_bytes", write_half)
+
+    return fill_disk
 
 
 @pytest.fixture

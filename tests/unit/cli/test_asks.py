@@ -231,20 +231,48 @@ def test_what_is_told_twice_says_so_and_the_rest_is_taken(adaexplore, run, asks)
         ("notes.reply.md", "x", "name it after its prompt"),
         ("1.5.reply.md", "x", "turn 5 has been answered"),
         ("1.1.reply.md", "x" * (5 << 20), "larger than 4 MiB"),
+        ("1.1.reply.md", " \n", "is empty; write the reply into it, then tell again"),
+        ("1.1.reply.md", b"\0\xff\xfe", "not UTF-8 text; save the reply as UTF-8"),
+        ("9999999999.1.reply.md", "x", "name it after its prompt"),
+        ("1.99999999999999999999.reply.md", "x", "name it after its prompt"),
     ],
 )
 def test_files_that_are_no_replies(adaexplore, run, asks, name, content, words):
-    adaexplore("ask", run, "-o", asks)
-    (asks / name).write_text(content)
+    adaexplore("ask", run, "-n", 2, "-o", asks)
+    (asks / name).write_bytes(content.encode() if isinstance(content, str) else content)
+    (asks / "2.1.reply.md").write_bytes(b"\xef\xbb\xbf" + RIGHT.encode())
     told = adaexplore("tell", run, asks)
     assert told.code == 2
+    assert f"{name}: " in told.out
     assert words in told.out
+    assert "2.1.reply.md: taken; a candidate" in told.out
+    (asks / name).unlink()
+    (asks / "1.1.reply.md").write_text(RIGHT)
+    assert "1.1.reply.md: taken; a candidate" in adaexplore("tell", run, asks).out
 
 
-def test_nul_bytes_and_what_is_no_text_are_replies_without_code(adaexplore, run, asks):
-    adaexplore("ask", run, "-o", asks)
-    (asks / "1.1.reply.md").write_bytes(b"\0\xff\xfe" * 100)
-    assert "follow-up" in adaexplore("tell", run, asks).out
+def test_what_is_named_like_a_reply_and_is_no_file(adaexplore, run, asks):
+    adaexplore("ask", run, "-n", 3, "-o", asks)
+    (asks / "1.1.reply.md").mkdir()
+    (asks / "2.1.reply.md").symlink_to("gone")
+    (asks / "3.1.reply.md").write_text(RIGHT)
+    told = adaexplore("tell", run, asks)
+    assert told.code == 2
+    assert told.out.count("is no regular file; write the reply into a file of this name") == 2
+    assert "3.1.reply.md: taken" in told.out
+
+
+def test_prompts_on_a_full_disk_can_be_written_later(adaexplore, run, asks, fill_disk, monkeypatch):
+    fill_disk()
+    line = adaexplore("ask", run, "-o", asks).complaint
+    assert line.endswith(
+        f"cannot write {asks / '1.1.md'}: No space left on device; free some space and write the "
+        "open prompts again with -n 0"
+    )
+    assert names(asks) == []
+    monkeypatch.undo()
+    assert adaexplore("ask", run, "-n", 0, "-o", asks).code == 0
+    assert names(asks) == ["1.1.md"]
 
 
 def test_a_folder_without_replies(adaexplore, run, asks):

@@ -1,9 +1,11 @@
 """What a user may get wrong: exit code 2, one line that says what, where and how to mend it."""
 
 import ctypes
+import os
 import sqlite3
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +15,7 @@ from adaexplore.core.problem import Problem
 from adaexplore.languages.helion import host as helion_host
 from adaexplore.store import FORMAT_VERSION, RunRecord, create_run, open_run
 
+RECORDED = Path(__file__).parents[2] / "replay" / "h200_l2_94_a.json.xz"
 PARTS = {
     "head": "import torch\nfrom torch import nn\n",
     "model": "class Model(nn.Module):\n    def forward(self, x):\n        return x + 1\n",
@@ -100,6 +103,11 @@ class TestProblemFile:
     def test_a_missing_one(self, adaexplore, tmp_path, candidate, command):
         words = [command, tmp_path / "gone.py", *([candidate] if command == "evaluate" else [])]
         assert "gone.py: no such file" in adaexplore(*words).complaint
+
+    @pytest.mark.parametrize("command", ["explore", "evaluate"])
+    def test_an_empty_path(self, adaexplore, candidate, command):
+        words = [command, "", *([candidate] if command == "evaluate" else [])]
+        assert "the path of the problem is empty" in adaexplore(*words).complaint
 
     @pytest.mark.parametrize(
         ("source", "words"),
@@ -312,7 +320,69 @@ class TestRunDirectory:
 
     def test_a_report_that_cannot_be_written(self, adaexplore, run_path):
         line = adaexplore("report", run_path, "-o", run_path / "no" / "such" / "r.html").complaint
-        assert "cannot write the report" in line
+        assert "cannot write" in line
+
+    def test_a_report_on_a_full_disk_leaves_the_older_one(
+        self, adaexplore, run_path, tmp_path, fill_disk
+    ):
+        report = tmp_path / "out" / "r.html"
+        report.parent.mkdir()
+        report.write_text("older")
+        fill_disk()
+        line = adaexplore("report", run_path, "-o", report).complaint
+        assert line.endswith(f"cannot write {report}: No space left on device")
+        assert report.read_text() == "older"
+        assert list(report.parent.iterdir()) == [report]
+
+    def test_shipping_one_says_what_takes_so_long(self, adaexplore, run_path, tmp_path):
+        result = adaexplore("ship", run_path, "-o", tmp_path / "package")
+        first, second, last = result.err.splitlines()
+        assert (result.code, result.out) == (2, "")
+        assert first == "importing torch"
+        assert "trying the kernel on every workload" in second
+        assert last.endswith("has no correct kernel yet")
+
+
+MAIN = "from adaexplore.cli import main; main()"
+PRINTING = ["settings", "memory list", "show RUN", "--version"]
+
+
+class TestOutput:
+    @pytest.fixture
+    def printed(self, run_path):
+        """Run a command in a process of its own, with its output somewhere."""
+
+        def printed(words, **streams):
+            words = [str(run_path) if word == "RUN" else word for word in words.split()]
+            return subprocess.run(
+                [sys.executable, "-c", MAIN, *words],
+                stderr=subprocess.PIPE,
+                text=True,
+                **streams,
+            )
+
+        return printed
+
+    @pytest.mark.parametrize("words", PRINTING)
+    def test_a_full_disk(self, printed, words):
+        with Path("/dev/full").open("w") as full:
+            done = printed(words, stdout=full)
+        line = "adaexplore: cannot write: No space left on device; free some space\n"
+        assert (done.returncode, done.stderr) == (3, line)
+
+    @pytest.mark.parametrize("words", PRINTING)
+    def test_a_pipe_that_nobody_reads(self, printed, words):
+        reading, writing = os.pipe()
+        os.close(reading)
+        with os.fdopen(writing, "w") as closed:
+            done = printed(words, stdout=closed)
+        assert (done.returncode, done.stderr) == (141, "")
+
+    def test_an_encoding_without_the_characters(self, printed):
+        env = {**os.environ, "PYTHONIOENCODING": "ascii"}
+        done = printed(f"show {RECORDED}", stdout=subprocess.PIPE, env=env)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "1.83?" in done.stdout
 
 
 WARNS = """

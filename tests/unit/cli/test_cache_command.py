@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 
 def test_a_second_command_takes_over_the_verdict_until_it_is_cleared(
     adaexplore, problem, candidate, file, tmp_path
@@ -24,10 +26,22 @@ def test_a_second_command_takes_over_the_verdict_until_it_is_cleared(
     assert adaexplore("cache", "clear", place).out == "1 verdicts are forgotten\n"
 
 
+@pytest.mark.parametrize("command", ["size", "clear"])
+def test_a_cache_that_is_not_there_is_not_made(adaexplore, tmp_path, command):
+    line = adaexplore("cache", command, tmp_path / "new" / "missing.db").complaint
+    assert "missing.db: no such cache" in line
+    assert list(tmp_path.iterdir()) == []
+    other = tmp_path / "other.db"
+    other.touch()
+    line = adaexplore("cache", command, other).complaint
+    assert line.endswith(f"{other} is no evaluation cache; name another place")
+    assert other.stat().st_size == 0
+
+
 def test_a_place_that_is_none_is_refused_in_one_line(adaexplore):
     for place, why in {
         "off": "is no place of a cache",
         "mysql://x/y": "write the database as postgresql://",
-        "/proc/none/verdicts.db": "the evaluation cache /proc/none/verdicts.db",
+        "/proc/none/verdicts.db": "/proc/none/verdicts.db: no such cache",
     }.items():
         assert why in adaexplore("cache", "size", place).complaint

@@ -49,6 +49,9 @@ def test_a_campaign_from_beginning_to_end(adaexplore, problems, tmp_path):
     assert result.code == 0, result
     assert steps(folder) == {"one": 2, "other": 2}
     assert "one: step 2" in result.out
+    told = [line for line in result.out.splitlines() if line.startswith("one: ")]
+    assert told[:2] == ["one: preparing", "one: step 1: proposing (large)"]
+    assert told.count("one: preparing") == 1
     assert "2 of 2 correct" in result.out
     assert "nan: " in result.out
     data = json.loads(out.read_text())

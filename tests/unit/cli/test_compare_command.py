@@ -39,6 +39,7 @@ def record(
     counted=True,
     stray=0,
     seed=0,
+    at=0.0,
     **changes,
 ):
     """A run that found these speedups, 0 for what failed; with a `model`, a call a step."""
@@ -56,7 +57,7 @@ def record(
         problem=asked,
         proposers=(proposer,),
         command="adaexplore explore ...",
-        created_at=0.0,
+        created_at=at,
         **facts,
     )
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -115,6 +116,27 @@ def test_a_table_a_page_and_a_file(adaexplore, runs, tmp_path):
     assert checkpoint["pairs"][0]["decision"] == "too few"
     assert [effort["first_tries"] for effort in group["efforts"]] == [1, 2]
     assert "beam" in page.read_text()
+
+
+@pytest.mark.parametrize("option", ["--json", "--html"])
+def test_a_full_disk_leaves_the_older_file(adaexplore, runs, tmp_path, fill_disk, option):
+    file = tmp_path / "out"
+    file.write_text("older")
+    fill_disk()
+    result = adaexplore("compare", *runs, option, file)
+    assert (result.code, f"cannot write {file}: No space left" in result.err) == (2, True)
+    assert file.read_text() == "older"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_an_export_of_a_run_beside_it_is_no_second_run(adaexplore, tmp_path):
+    run, other = record(tmp_path / "a", 2.0, at=5.0), record(tmp_path / "b", 3.0, at=6.0)
+    export, out = tmp_path / "a.json.xz", tmp_path / "out.json"
+    adaexplore("export", run, "-o", export)
+    data = compared(adaexplore("compare", export, run, other, "--json", out), out)
+    assert f"{run} is {export} once more, and left out" in data["notes"]
+    alone = compared(adaexplore("compare", run, other, "--json", out), out)
+    assert data["groups"][0]["efforts"] == alone["groups"][0]["efforts"]
 
 
 def test_a_campaign_stands_for_its_runs(adaexplore, tmp_path):

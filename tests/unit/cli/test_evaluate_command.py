@@ -2,6 +2,8 @@ import json
 
 import pytest
 
+from adaexplore.sandbox.process import ForkServer
+
 KEYS = {
     "status",
     "precision",
@@ -100,6 +102,35 @@ class TestMinSpeedup:
         assert result.code == 1
         assert "no measured speedup" in result.err
 
+    @pytest.mark.parametrize("least", ["nan", "-1", "0", "inf"])
+    def test_a_number_that_turns_it_off_or_on_for_all(self, adaexplore, least):
+        line = adaexplore("evaluate", "no.py", "such.py", "--min-speedup", least).complaint
+        assert f"--min-speedup {least}: write a positive number, such as 1.2" in line
+
+
+class TestNothingToJudge:
+    """It is refused before any process starts."""
+
+    @pytest.fixture(autouse=True)
+    def _no_process(self, adaexplore, monkeypatch):
+        monkeypatch.setattr(ForkServer, "start", lambda *_: pytest.fail("a server was started"))
+
+    @pytest.mark.parametrize(
+        ("source", "found"), [("", "no class and no function"), ("class New: ...", "class New")]
+    )
+    def test_a_file_without_a_kernel(self, adaexplore, problem, file, source, found):
+        wrong = file("wrong.py", source)
+        line = adaexplore("evaluate", problem, wrong, "--device", "cpu").complaint
+        assert f"{wrong}: The module does not define ModelNew at its top level; found: " in line
+        assert line.endswith(f"{found}.")
+
+    @pytest.mark.parametrize("option", ["--flashinfer", "--sol"])
+    def test_a_problem_of_no_dataset_for_one(
+        self, adaexplore, problem, candidate, tmp_path, option
+    ):
+        line = adaexplore("evaluate", problem, candidate, option, tmp_path / "out").complaint
+        assert f"{option}: {problem} is of no dataset; give a dataset and --definition" in line
+
 
 class TestText:
     def test_a_right_candidate(self, adaexplore, problem, candidate):
@@ -130,7 +161,7 @@ class TestText:
         assert pattern in result.out.splitlines()
 
     def test_a_time_limit_can_be_set(self, adaexplore, problem, file):
-        slow = file("slow.py", "import time\ntime.sleep(600)\n")
+        slow = file("slow.py", "import time\ntime.sleep(600)\nclass ModelNew: ...\n")
         words = ["evaluate", problem, slow, "--device", "cpu", "--set", "timeout_s=0.5"]
         assert adaexplore(*words).out.startswith("timeout: not done after 0.5 s")
 

@@ -132,6 +132,24 @@ def test_what_a_run_does_not_claim_is_not_handed_over(
     assert not (dataset / "solutions").exists()
 
 
+@pytest.mark.parametrize(
+    ("words", "target"),
+    [
+        (["--license", "MIT"], "--parquet"),
+        (["--form", "rl"], "--parquet"),
+        (["--reward", "log"], "--parquet"),
+        (["--exclude", "folder"], "--parquet"),
+        (["--with-benchmarks"], "--parquet"),
+        (["--for", "tritonbench-t", "--data", "folder"], "--predictions"),
+    ],
+)
+def test_an_option_of_another_export_is_not_ignored(adaexplore, make_run, tmp_path, words, target):
+    output = tmp_path / "run.json.xz"
+    line = adaexplore("export", make_run(FIRST), "-o", output, *words).complaint
+    assert line == f"adaexplore: {words[0]} goes with {target}"
+    assert not output.exists()
+
+
 def test_the_missing_part_of_a_command_is_named(adaexplore, make_run, dataset, tmp_path):
     run, out = make_run(FIRST), tmp_path / "out"
     assert "give one of -o, --flashinfer, --sol" in adaexplore("export", run).complaint

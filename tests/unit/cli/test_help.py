@@ -108,7 +108,15 @@ def test_a_misused_command_line_is_bad_input(adaexplore, words, said):
 
 @pytest.mark.parametrize(
     "words",
-    [["--help"], ["explore", "--help"], ["settings"], ["evaluate", "no.py", "such.py"]],
+    [
+        ["--help"],
+        ["explore", "--help"],
+        ["settings"],
+        ["evaluate", "no.py", "such.py"],
+        ["model", "no.py:such"],
+        ["ship", "nosuch", "-o", "package"],
+        ["check", "nosuch"],
+    ],
     ids=" ".join,
 )
 def test_nothing_heavy_is_loaded_for_it(words):

@@ -25,6 +25,19 @@ processes.PRELOAD = ()
 main()
 """
 
+AT_ONCE = """
+import sys
+
+class Interrupting:
+    def find_spec(self, name, *_):
+        if name == "adaexplore.cli.app":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupting())
+from adaexplore.cli import main
+main()
+"""
+
 
 @pytest.fixture
 def pid_path(tmp_path):
@@ -50,6 +63,11 @@ def started(file, tmp_path, pid_path):
     process.kill()
     process.wait()
     process.stdout.close()
+
+
+def test_while_the_command_line_is_imported_it_ends_quietly():
+    done = subprocess.run([sys.executable, "-c", AT_ONCE], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
 @pytest.mark.slow

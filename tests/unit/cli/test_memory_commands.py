@@ -43,6 +43,14 @@ class TestFiles:
         listed = adaexplore("memory", "list")
         assert "[:, None]" in "".join(listed.out.split("\n"))
 
+    def test_a_merge_on_a_full_disk_leaves_the_older_one(self, adaexplore, memory, fill_disk):
+        before = memory.read_text()
+        fill_disk()
+        line = adaexplore("memory", "merge", memory, "-o", memory).complaint
+        assert line.endswith(f"cannot write {memory}: No space left on device")
+        assert memory.read_text() == before
+        assert list(memory.parent.iterdir()) == [memory]
+
     def test_unchecked_rules_are_marked(self, adaexplore, tmp_path):
         memory = tmp_path / "seen.toml"
         rule = unchecked_rule("seen-0001", "You cannot do so.", support=7, source="failure")

@@ -116,6 +116,16 @@ def test_variants_of_a_triton_kernel_without_a_gpu(adaexplore, run_of):
     assert (again.code, len(variants(path))) == (0, 2)
 
 
+def test_its_end_in_a_pipe_is_what_show_prints(adaexplore, run_of):
+    plain = CPP.replace("CHUNK = 16", "CHUNK = -1").replace("constexpr", "const")
+    path = run_of(Candidate(plain, "cpp"), Passed("fp32", 0.0, SLOW))
+    result = adaexplore("tune", path)
+    assert "has no numbers to tune" in result.out
+    shown = adaexplore("show", path).out
+    assert max(map(len, shown.splitlines())) > 80
+    assert shown in result.out
+
+
 def test_a_run_with_nothing_correct_has_nothing_to_tune(adaexplore, run_of):
     path = run_of(Candidate(CPP, "cpp"), Failed("timeout", "too slow"))
     assert "has no correct kernel to tune yet" in adaexplore("tune", path).complaint

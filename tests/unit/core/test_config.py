@@ -53,6 +53,15 @@ class TestKeywords:
         with pytest.raises(BadInputError, match=r"^steps=0: Input should be greater than"):
             make_config({"steps": 0})
 
+    def test_what_a_field_says_of_a_value_is_said_alone(self):
+        with pytest.raises(BadInputError, match=r"^ray='x': write the address as HOST:PORT"):
+            make_config({"ray": "x"})
+
+    def test_steps_have_an_upper_bound(self):
+        assert make_config({"steps": 10**6}).steps == 10**6
+        with pytest.raises(BadInputError, match=r"less than or equal to 1000000$"):
+            make_config({"steps": 10**6 + 1})
+
     def test_an_unknown_keyword_names_the_near_ones(self):
         with pytest.raises(BadInputError, match=r"^step: no such setting; did you mean steps"):
             make_config({"step": 3})

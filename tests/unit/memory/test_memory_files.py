@@ -1,4 +1,5 @@
 import dataclasses
+import os
 
 import pytest
 from hypothesis import given
@@ -146,6 +147,13 @@ def test_an_unchecked_rule_claims_no_evidence(tmp_path, more, words):
     path.write_text(path.read_text() + more)
     with pytest.raises(BadInputError, match=words):
         load_memory(path)
+
+
+@pytest.mark.parametrize("name", ["memory.toml", "memory.json"])
+def test_a_pipe_is_no_memory(tmp_path, name):
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(BadInputError, match="is no regular file; give a memory's file"):
+        load_memory(tmp_path / name)
 
 
 def test_a_place_that_cannot_be_read_or_written(tmp_path):

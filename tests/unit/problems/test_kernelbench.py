@@ -1,4 +1,5 @@
 import contextlib
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -89,6 +90,16 @@ def test_missing_file(tmp_path):
 
 def test_directory(tmp_path):
     assert "is a directory" in complaint(tmp_path)
+
+
+def test_no_regular_file(tmp_path):
+    pipe, large = tmp_path / "pipe.py", tmp_path / "large.py"
+    os.mkfifo(pipe)
+    with large.open("wb") as file:
+        file.truncate((16 << 20) + 1)
+    assert "is no regular file; give a Python file" in complaint(pipe)
+    assert "is larger than 16 MiB" in complaint(large)
+    assert "is empty" in complaint(Path("/dev/null"))
 
 
 def test_path_through_a_file(tmp_path):

@@ -1,6 +1,7 @@
 """The kernels that a search starts from: where they are found, and what becomes of them."""
 
 import dataclasses
+import os
 
 import pytest
 from test_search import FACTS, FakeEvaluator, FakeProposer, passed
@@ -124,6 +125,12 @@ def test_a_search_is_not_flat_because_its_starting_kernels_are():
     assert not stop_reason(starts, FACTS, config)
     assert not stop_reason([*starts, step], FACTS, config)
     assert stop_reason([*starts, step, node(5, "fake", passed(1.5))], FACTS, config)
+
+
+def test_a_pipe_is_no_kernel(tmp_path):
+    os.mkfifo(tmp_path / "a.py")
+    with pytest.raises(BadInputError, match=r"a\.py: is no regular file; give a Python file"):
+        read_starts([str(tmp_path)], tmp_path / "problem.py")
 
 
 def test_generations_have_parents_before_children():

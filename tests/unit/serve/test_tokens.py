@@ -91,6 +91,14 @@ def test_the_command_line_makes_and_lists_tokens(tmp_path, adaexplore):
     engine.dispose()
 
 
+@pytest.mark.parametrize("words", [["list"], ["revoke", "x"], ["rotate", "x"]])
+def test_a_folder_without_a_service_is_not_made(tmp_path, adaexplore, words):
+    _, errors, code = adaexplore("serve", "token", *words, "--folder", str(tmp_path / "s"))
+    assert (code, errors.count("\n")) == (2, 1)
+    assert "adaexplore serve token add USER" in errors
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -102,6 +102,22 @@ def test_a_path_that_is_not_a_run_is_refused_and_unchanged(opening, tmp_path):
     assert list(other.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\xff\xfe\0\x80",
+        b"postgresql://a@b/\xff#7",
+        b"postgresql://a@b/c\0#7",
+        b"words#7",
+        b"postgresql://a@b/c#" + b"9" * 5000,
+    ],
+)
+def test_a_pointer_to_no_database_is_damaged(tmp_path, content):
+    (tmp_path / "run.url").write_bytes(content)
+    with pytest.raises(BadInputError, match=r"run\.url is damaged: write URL#ID"):
+        read_run(tmp_path)
+
+
 def test_a_second_writer_is_refused_and_readers_do_not_wait(path):
     with start_writer(path) as writer:
         assert writer.stdout is not None

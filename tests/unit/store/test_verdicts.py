@@ -99,11 +99,25 @@ def test_a_run_goes_on_without_a_server_that_ends_meanwhile(postgresql):
     verdicts.close()
 
 
+def test_damage_names_the_file(tmp_path):
+    place = tmp_path / "my verdicts.db"
+    verdicts = open_verdicts(str(place))
+    verdicts.keep("k", WRONG)
+    verdicts.close()
+    content = bytearray(place.read_bytes())
+    content[4096:] = b"\xff" * len(content[4096:])
+    place.write_bytes(content)
+    with pytest.raises(BadInputError, match=rf"it is damaged; .*: sqlite3 '{place}' \.recover$"):
+        open_verdicts(str(place)).size()
+
+
 @pytest.mark.parametrize(
     ("place", "message"),
     [
         ("/proc/none/verdicts.db", "^the evaluation cache /proc/none/verdicts.db: "),
         ("/proc/version", "^the evaluation cache /proc/version: "),
+        ("/proc", "^the evaluation cache /proc: is a directory; name a file$"),
+        (__file__, "test_verdicts.py is no evaluation cache; name another file$"),
         ("postgresql://me@/runs?host=/nowhere", "cannot be reached; start it"),
     ],
 )

@@ -17,6 +17,7 @@ from typing import Any
 from adaexplore.core.config import CAMPAIGN_DEFAULTS, DEFAULT_STEPS, Config
 from adaexplore.core.configure import Spelling, changes, make_config
 from adaexplore.core.errors import BadInputError
+from adaexplore.core.files import why_unread
 from adaexplore.core.protocols.benchmark import Exclusion
 from adaexplore.memory.files import BUNDLED
 from adaexplore.problems.flashinfer.dataset import TASK, dataset_entries, entry_named, is_dataset
@@ -165,6 +166,8 @@ def read_campaign_file(path: Path, given: Config | None = None) -> CampaignOrder
 def read_toml(path: Path) -> dict[str, Any]:
     """Return the contents of a TOML file; `BadInputError` if it cannot be read."""
     try:
+        if why := why_unread(path):
+            raise BadInputError(f"{path}: {why}; give a TOML file")
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise BadInputError(f"cannot read {path}: {error.strerror}") from None

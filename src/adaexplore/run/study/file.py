@@ -34,6 +34,7 @@ _ARMS_OWN = ("language", "stop_near", "stop_flat", "stop_flat_gain")
 _STUDYS_OWN = (*OF_CLIENTS, "steps", "parallel", "memory_update")
 _EQUAL = ("allocation", "first_steps")
 """Fields of campaigns that give problems different shares."""
+_OWN = ("arm", "problem", "seeds")
 _FOLDERS = ("asks", "problems")
 _MOST_SEEDS = 1000
 
@@ -56,6 +57,7 @@ def read_study_file(path: Path, given: Config) -> CampaignOrder:
     data = read_toml(path)
     folder = path.resolve().parent
     try:
+        refuse_unknown(data, "", refused=("run",), also=_OWN)
         arms = _arms(tables_of(data, "arm", _EXAMPLE), folder)
         _refuse_given(given, arms)
         seeds = _seeds(data.pop("seeds", 1))

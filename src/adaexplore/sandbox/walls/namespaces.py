@@ -9,11 +9,14 @@ over an abstract socket).
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import struct
 from pathlib import Path
 
 from adaexplore.sandbox.trees import remove_tree
-from adaexplore.sandbox.walls.kernel import mount, unshare
+from adaexplore.sandbox.walls.kernel import mount, syscall, unshare
+from adaexplore.sandbox.walls.syscalls import number
 
 SHARED_MEMORY = Path("/dev/shm")
 _SHARED_MEMORY_OPTIONS = "size=1g,nr_inodes=64k,mode=1777"
@@ -21,7 +24,8 @@ _SHARED_MEMORY_OPTIONS = "size=1g,nr_inodes=64k,mode=1777"
 _CLONE_NEWNS = 0x0002_0000  # see unshare(2), mount(2)
 _CLONE_NEWUSER = 0x1000_0000
 _CLONE_NEWNET = 0x4000_0000
-_MS_NOSUID, _MS_NODEV, _MS_REC, _MS_PRIVATE = 2, 4, 1 << 14, 1 << 18
+_MS_NOSUID, _MS_NODEV, _MS_BIND, _MS_REC, _MS_PRIVATE = 2, 4, 1 << 12, 1 << 14, 1 << 18
+_MOUNT_READ_ONLY, _AT_RECURSIVE, _AT_FDCWD = 1, 0x8000, -100  # see mount_setattr(2)
 
 _entered = False
 
@@ -75,6 +79,28 @@ def _enter(flags: int) -> None:
         Path("/proc/self/gid_map").write_text(f"{gid} {gid} 1")
     mount(None, "/", _MS_REC | _MS_PRIVATE)
     mount("tmpfs", str(SHARED_MEMORY), _MS_NOSUID | _MS_NODEV, _SHARED_MEMORY_OPTIONS)
+
+
+def fix_files(folder: Path) -> None:
+    """Let this process and its descendants change no file but those in `folder` and `/dev/shm`.
+
+    For modes, owners, times and attributes, which Landlock does not govern. The process is in
+    `folder` then, by a mount of its own. Raises `OSError` where the kernel cannot do this.
+    """
+    call = number("mount_setattr")
+    if call is None or not _entered:
+        raise OSError(errno.ENOSYS, "no mount namespace")
+    unshare(_CLONE_NEWNS)
+    mount(str(folder), str(folder), _MS_BIND)
+    everything, kept = (_MOUNT_READ_ONLY, 0), (0, _MOUNT_READ_ONLY)
+    for place, flags, (make, clear) in (
+        ("/", _AT_RECURSIVE, everything),
+        (str(folder), 0, kept),
+        (str(SHARED_MEMORY), 0, kept),
+    ):
+        attributes = struct.pack("QQQQ", make, clear, 0, 0)
+        syscall(call, _AT_FDCWD, place.encode() + b"\0", flags, attributes, len(attributes))
+    os.chdir(folder)
 
 
 def sweep_shared_memory(pids: list[int]) -> None:

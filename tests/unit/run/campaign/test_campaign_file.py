@@ -1,6 +1,7 @@
 """Campaign files: tables, top-level keys, the command line, and faults."""
 
 import contextlib
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -216,6 +217,8 @@ def test_a_fault_is_named_in_one_line(listed, text, words):
 def test_a_file_that_is_not_there(tmp_path):
     with pytest.raises(BadInputError, match="cannot read"):
         read_campaign_file(tmp_path / "none.toml")
+    with pytest.raises(BadInputError, match="is no regular file; give a TOML file"):
+        read_campaign_file(Path("/dev/zero"))
 
 
 @given(st.text())

@@ -107,6 +107,8 @@ ONE = '[[arm]]\nname = "a"\n'
 REFUSED = {
     f"{PROBLEMS}": "there are no arms",
     f"{ONE}": "there are no problems",
+    f"{PROBLEMS}[[arms]]\n": "arms: no such key; did you mean arm",
+    "problems = []\n": "problems: no such key; did you mean problem",
     f"{PROBLEMS}{ONE}revizer = false": "arm a: revizer: no such key; did you mean reviser",
     f"{PROBLEMS}{ONE}reviser = 3": "arm a: reviser = 3: ",
     f"{PROBLEMS}{ONE}{ONE}reviser = false": "arm a: 2 arms have this name",
