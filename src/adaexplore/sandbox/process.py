@@ -25,10 +25,11 @@ from adaexplore.sandbox.channel import (
 )
 from adaexplore.sandbox.family import ends_by_itself
 from adaexplore.sandbox.gpus import seen
-from adaexplore.sandbox.server import OWN_FOLDER, log_of
+from adaexplore.sandbox.server import OWN_FOLDER
 from adaexplore.sandbox.trees import remove_tree
 from adaexplore.sandbox.walls import isolation, landlock
 from adaexplore.sandbox.walls.limits import ResourceLimits, clean_environment
+from adaexplore.sandbox.walls.paths import log_of
 from adaexplore.sandbox.watchdog import INTERVAL_S, LimitExceededError, Watchdog
 
 _PREFIX = "adaexplore-"

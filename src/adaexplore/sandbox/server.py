@@ -35,7 +35,7 @@ from adaexplore.sandbox.walls.limits import (
     clean_environment,
     die_with_parent,
 )
-from adaexplore.sandbox.walls.paths import programs
+from adaexplore.sandbox.walls.paths import log_of, programs
 
 OWN_FOLDER = "server"
 """Folder, under ROOT, of the server's own compilations; its workers may read it."""
@@ -160,11 +160,6 @@ class Server:
             if time.monotonic() > deadline:
                 return
             time.sleep(0.001)
-
-
-def log_of(folder: Path) -> Path:
-    """Return the file with what a worker prints: beside its folder, where it can put no other."""
-    return folder.with_name(f"{folder.name}.log")
 
 
 def _run_worker(

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from adaexplore.sandbox.process import ForkServer
-from adaexplore.sandbox.server import log_of
 from adaexplore.sandbox.walls.limits import ResourceLimits
+from adaexplore.sandbox.walls.paths import log_of
 from adaexplore.sandbox.watchdog import LimitExceededError
 
 ENOUGH_S = 60.0

@@ -38,13 +38,18 @@ def rules(folder: Path, caches: Path, *, gpu: bool, readable: Sequence[str] = ()
     found += [(Path(name), READ) for name in _KERNEL]
     found += [(Path("/dev", name), USE) for name in _DEVICES]
     found += [(Path(path), READ) for path in readable]
-    found += [(caches, READ), (folder, ALL)]
+    found += [(caches, READ), (folder, ALL), (log_of(folder), READ)]
     if gpu:
         found += [(path, USE) for name in _GPU_DEVICES for path in Path("/dev").glob(name)]
         found.append((Path("/proc/self"), USE))  # where the driver names its threads
     if gpu or namespaces.entered():
         found.append((namespaces.SHARED_MEMORY, ALL))  # CUDA IPC; Python's pools of processes
     return found
+
+
+def log_of(folder: Path) -> Path:
+    """Return the file with what a worker prints: beside its folder, where it can put no other."""
+    return folder.with_name(f"{folder.name}.log")
 
 
 @cache

@@ -4,8 +4,8 @@ import errno
 
 import pytest
 
-from adaexplore.sandbox.server import log_of
 from adaexplore.sandbox.walls.limits import ResourceLimits, clean_environment
+from adaexplore.sandbox.walls.paths import log_of
 
 MIB = 1 << 20
 
