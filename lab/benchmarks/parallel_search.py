@@ -292,10 +292,10 @@ def measured(store: Store, recorded_s: Sequence[float]) -> dict[str, Any]:
     device_s = sum(node.evaluation.cost.device_s for node in judged)
     confirmed = {kept.node_id: kept.evaluation for kept in store.confirmations()}
     winner = confirmed.get(best_correct(confirmed) or 0)
-    passed = winner.measured if isinstance(winner, Passed) else None
+    passed = winner.measured if winner else None
     best, curve = 0.0, []
     for node in nodes:
-        timing = node.evaluation.measured if isinstance(node.evaluation, Passed) else None
+        timing = node.evaluation.measured
         best = max(best, timing.speedup if timing else 0.0)
         curve.append(round(best, 4))
     return {

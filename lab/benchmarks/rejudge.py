@@ -128,12 +128,12 @@ def _row(name: str, node: Node, now: Evaluation) -> Rejudged:
 
 
 def _time_us(evaluation: Evaluation) -> float | None:
-    timing = evaluation.measured if isinstance(evaluation, Passed) else None
+    timing = evaluation.measured
     return timing.time_us if timing else None
 
 
 def _speedup(evaluation: Evaluation) -> float | None:
-    timing = evaluation.measured if isinstance(evaluation, Passed) else None
+    timing = evaluation.measured
     return timing.speedup if timing else None
 
 

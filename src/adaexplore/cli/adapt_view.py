@@ -11,8 +11,8 @@ from typing import Any
 
 from rich.console import Console
 
-from adaexplore.cli.checking import say
 from adaexplore.cli.growth_view import GrowthView
+from adaexplore.cli.printing import say
 from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.problem import TargetName

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from adaexplore.cli.printing import say
 from adaexplore.core.rule import Rule
 from adaexplore.core.text.units import duration_s
 from adaexplore.memory.check import Checked
@@ -54,11 +55,6 @@ def say_failures(console: Console, checked: Sequence[Checked]) -> None:
             f"{untimed} of kind speed have two right programs, and are no rules without a GPU "
             "to time them on",
         )
-
-
-def say(console: Console, text: str) -> None:
-    """Print a line without markup, highlighting or wrapping."""
-    console.print(text, highlight=False, markup=False, soft_wrap=True)
 
 
 @contextmanager

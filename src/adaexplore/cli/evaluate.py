@@ -53,7 +53,6 @@ def evaluate(
 
     from adaexplore.cli.progress import EvaluationProgress
     from adaexplore.core.errors import BadInputError, InfrastructureError
-    from adaexplore.core.evaluation import Passed
     from adaexplore.core.evaluation_json import evaluation_to_json
     from adaexplore.run.api import judge
 
@@ -87,7 +86,7 @@ def evaluate(
         raise typer.Exit(InfrastructureError.exit_code)
     if min_speedup is None:
         return
-    timing = verdict.measured if isinstance(verdict, Passed) else None
+    timing = verdict.measured
     if timing is None or timing.is_under_load or timing.claim < min_speedup:
         found = f"{timing.claim:.3g}x" if timing else "no measured speedup"
         found = "no claim, measured under load" if timing and timing.is_under_load else found

@@ -6,7 +6,7 @@ from collections import Counter
 
 from rich.console import Console
 
-from adaexplore.cli.checking import say
+from adaexplore.cli.printing import say
 from adaexplore.core.config import Config
 from adaexplore.run.learning.growth import Grown, TaskRecord
 from adaexplore.run.learning.lessons import Lessons

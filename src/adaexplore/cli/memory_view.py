@@ -12,7 +12,8 @@ from rich.markup import escape
 from rich.syntax import Syntax
 from rich.table import Table
 
-from adaexplore.cli.checking import check_with_progress, say, say_failures
+from adaexplore.cli.checking import check_with_progress, say_failures
+from adaexplore.cli.printing import say
 from adaexplore.cli.statements_view import check_statements
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.problem import TargetName

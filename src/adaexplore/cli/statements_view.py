@@ -10,7 +10,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from adaexplore.cli.checking import check_with_progress, say
+from adaexplore.cli.checking import check_with_progress
+from adaexplore.cli.printing import say
 from adaexplore.memory.files import BUNDLED, load_memory, memory_path, save_memory
 from adaexplore.memory.statements import (
     SayingStatus,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -32,9 +33,13 @@ def study(
     `adaexplore resume STUDY` continues. With --proposer manual you answer the prompts, in files.
     """
     from adaexplore.cli.campaign import continue_campaign, search_campaign
-    from adaexplore.run.study.begin import begin_study
+    from adaexplore.core.configure import words
+    from adaexplore.run.campaign.run import begin_order
+    from adaexplore.run.study.file import read_study_file
     from adaexplore.store.campaign import is_campaign
 
     if is_campaign(file):
         raise typer.Exit(continue_campaign(file, ctx.obj, json))
-    raise typer.Exit(search_campaign(begin_study(file, ctx.obj), json))
+    order = read_study_file(file, ctx.obj)
+    command = shlex.join(["adaexplore", "study", str(file), *words(ctx.obj)])
+    raise typer.Exit(search_campaign(begin_order(order, command, "study"), json))

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from adaexplore.core import codec
 from adaexplore.core.evaluation import Evaluation
 from adaexplore.core.evaluation_json import evaluation_from_json, evaluation_to_json
 from adaexplore.core.problem import Language, Precision
@@ -53,12 +54,6 @@ class BenchEntry:
     def id(self) -> tuple[str, str, str]:
         """Identity in the folder."""
         return (self.collection, self.place, self.digest)
-
-    @staticmethod
-    def from_json(data: Mapping[str, Any]) -> BenchEntry:
-        """Return the entry whose fields are plain data."""
-        theirs = data["theirs"]
-        return BenchEntry(**{**data, "theirs": TheirVerdict(**theirs) if theirs else None})
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +108,7 @@ class BenchVerdict:
         """Inverse of `to_json`."""
         judged = data["evaluation"]
         read = {
-            "entry": BenchEntry.from_json(data["entry"]),
+            "entry": codec.read(BenchEntry, data["entry"]),
             "evaluation": evaluation_from_json(judged) if judged else None,
         }
         return BenchVerdict(**{**data, **read})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -12,6 +11,7 @@ from adaexplore.core.config import Config
 from adaexplore.core.config_fields import Group
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.policies import PARAMETERS, join_policy, split_policy
+from adaexplore.core.text.hints import near
 
 
 def words(config: Config) -> list[str]:
@@ -138,9 +138,7 @@ def _unfolded(values: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def near_fields(name: str) -> str:
     """Return a hint for the unknown field `name`: the fields that resemble it, or else all."""
-    known = list(Config.model_fields)
-    near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
-    return f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(known)}"
+    return near(name, Config.model_fields)
 
 
 def _unknown(name: str, spelling: Spelling) -> str:

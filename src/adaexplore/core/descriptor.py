@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +30,3 @@ class Descriptor:
     instructions: tuple[str, ...] = ()
     form: str = ""
     code: str = ""
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Descriptor:
-        """Inverse of `dataclasses.asdict`, after JSON."""
-        values: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value for name, value in data.items()
-        }
-        return cls(**values)

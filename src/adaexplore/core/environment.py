@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from adaexplore.core import codec
+
 
 @dataclass(frozen=True, slots=True)
 class Isolation:
@@ -20,11 +22,6 @@ class Isolation:
     system_calls: str = ""
     processes: str = ""
     missing: tuple[str, ...] = ()
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Isolation:
-        """Inverse of `dataclasses.asdict`, after JSON."""
-        return cls(**{**data, "missing": tuple(data.get("missing", ()))})
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,4 +63,4 @@ class Environment:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Environment:
         """Inverse of `to_json`; a field that is missing has its default."""
-        return cls(**{**data, "isolation": Isolation.from_json(data.get("isolation", {}))})
+        return codec.read(cls, data)

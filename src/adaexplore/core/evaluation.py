@@ -397,6 +397,11 @@ class Failed:
     published: PublishedVerdict | None = None
     taken_over: TakenOver | None = None
 
+    @property
+    def measured(self) -> None:
+        """Nothing was measured."""
+        return
+
 
 Evaluation = Passed | Failed
 

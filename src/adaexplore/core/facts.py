@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from adaexplore.core import codec
 from adaexplore.core.evaluation import BoundBy, Estimate
 from adaexplore.core.problem import Precision, TargetName
 
@@ -138,47 +139,4 @@ class ReferenceFacts:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> ReferenceFacts:
         """Inverse of `to_json`; a field that is missing has its default."""
-        parsed: dict[str, Any] = dict(data)
-        for name in ("input_sets", "notes"):
-            parsed[name] = tuple(data.get(name, ()))
-        parsed["outputs"] = _outputs(data.get("outputs", ()))
-        parsed["inputs"] = _inputs(data.get("inputs", ()))
-        parsed["roofline"] = _roofline(data.get("roofline"))
-        products = data.get("products")
-        parsed["products"] = ReferenceProducts(**products) if products else None
-        parsed["workloads"] = tuple(map(_workload, data.get("workloads", ())))
-        estimate = data.get("estimate")
-        parsed["estimate"] = Estimate(**estimate) if estimate else None
-        return cls(**parsed)
-
-
-def _workload(data: Mapping[str, Any]) -> WorkloadFacts:
-    return WorkloadFacts(
-        name=data["name"],
-        input_sets=tuple(data["input_sets"]),
-        outputs=_outputs(data["outputs"]),
-        inputs=_inputs(data.get("inputs", ())),
-        baselines_us=data["baselines_us"],
-        roofline=_roofline(data["roofline"]),
-    )
-
-
-def _outputs(data: Any) -> tuple[OutputForm, ...]:
-    return tuple(OutputForm(out["path"], tuple(out["shape"]), out["dtype"]) for out in data)
-
-
-def _inputs(data: Any) -> tuple[InputForm, ...]:
-    return tuple(
-        InputForm(
-            each["path"],
-            None if each["shape"] is None else tuple(each["shape"]),
-            each["dtype"],
-            tuple(each["strides"]),
-            each["values"],
-        )
-        for each in data
-    )
-
-
-def _roofline(data: Mapping[str, Any] | None) -> ReferenceRoofline | None:
-    return ReferenceRoofline(**data) if data else None
+        return codec.read(cls, data)

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
+from adaexplore.core import codec
+
 Language = Literal["triton", "gluon", "cuda", "helion", "cutedsl", "cpp"]
 Precision = Literal["fp32", "tf32", "half"]
 Mode = Literal["as-built", "train", "eval"]
@@ -15,7 +17,6 @@ TargetName = Literal["sm_80", "sm_90", "sm_100"]
 
 LANGUAGES: tuple[Language, ...] = get_args(Language)
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)  # strictest first
-TARGET_NAMES: tuple[TargetName, ...] = get_args(TargetName)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,15 +119,6 @@ class Access:
         """The files and folders that a candidate's process may read."""
         return (*self.reads, *(file for _, file in self.modules if not file.endswith("/")))
 
-    def to_json(self) -> dict[str, Any]:
-        """Return plain data that `from_json` reads back."""
-        return asdict(self)
-
-    @staticmethod
-    def from_json(data: Mapping[str, Any]) -> Access:
-        """Inverse of `to_json`."""
-        return Access(**{key: _tuple(value) for key, value in data.items()})
-
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -194,21 +186,4 @@ class Problem:
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Problem:
         """Inverse of `to_json`."""
-        checks = data["checks"]
-        bounds = {
-            "tolerances": tuple(Tolerance(**one) for one in checks["tolerances"]),
-            "likenesses": tuple(Likeness(**one) for one in checks.get("likenesses", ())),
-        }
-        return Problem(
-            **{
-                **data,
-                "workloads": tuple(Workload(**one) for one in data["workloads"]),
-                "checks": Checks(**{**checks, **bounds}),
-                "access": Access.from_json(data["access"]),
-                "labels": _tuple(data.get("labels", ())),
-            }
-        )
-
-
-def _tuple(value: Any) -> Any:
-    return tuple(map(_tuple, value)) if isinstance(value, list | tuple) else value
+        return codec.read(Problem, data)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from adaexplore.core import codec
 from adaexplore.core.evaluation import BoundBy
 from adaexplore.core.problem import Precision
 
@@ -78,11 +79,7 @@ class ModelRanking:
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> ModelRanking:
         """Inverse of `to_json`, after JSON."""
-        calls = tuple(CallTime(**one) for one in data["calls"])
-        groups = tuple(
-            RankedGroup(**{**one, "paths": tuple(one["paths"])}) for one in data["groups"]
-        )
-        return ModelRanking(**{**data, "calls": calls, "groups": groups})
+        return codec.read(ModelRanking, data)
 
 
 def amdahl(saved: float) -> float:

@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeVar
 
-from adaexplore.languages.base import decorated
 from adaexplore.languages.cuda import DIALECT as CUDA
 from adaexplore.languages.fingerprint import without_comments
+from adaexplore.languages.triton import DIALECT as TRITON
 
 _COOPERATIVE = "launch_cooperative_grid"
 _READS = ("atomic_add", "atomic_or", "atomic_xor", "atomic_max")  # of 0 change nothing
@@ -48,7 +48,7 @@ def waiting_kernels(source: str) -> tuple[str, ...]:
 
 
 def _in_triton(tree: ast.Module) -> Iterator[str]:
-    jitted = decorated(tree, lambda name: name.rpartition(".")[2] == "jit")
+    jitted = TRITON.own_kernels(tree)
     functions = {
         node.name: node
         for node in ast.walk(tree)

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.protocols.client import BudgetSpentError, Client, Prompt, Reply, Usage
 from adaexplore.llm.prices import list_price_usd
+from adaexplore.llm.wrapping import WrappingClient
 
 _CHARACTERS_PER_TOKEN = 3.0
 """Fewer than in prose, since code and figures take more tokens; reservations err upwards."""
@@ -96,7 +97,7 @@ class Budget:
         return f"the budget is used up: {'; '.join(parts)}"
 
 
-class BudgetedClient:
+class BudgetedClient(WrappingClient):
     """Client whose calls count against a budget.
 
     Missing token counts and costs are estimated from the length of prompt and reply. Raises
@@ -109,13 +110,8 @@ class BudgetedClient:
                 f"no price is known for {client.model}: give its budget in tokens, steps or time, "
                 "as in 500ktok, 100steps or 2h"
             )
-        self._client = client
+        super().__init__(client)
         self._budget = budget
-
-    @property
-    def model(self) -> str:
-        """Model of the client."""
-        return self._client.model
 
     def ask(self, prompt: Prompt) -> Reply:
         """Return the client's reply if the budget allows the call."""
@@ -125,10 +121,6 @@ class BudgetedClient:
             reply = self._client.ask(prompt)
             used.append(counted(prompt, reply))
         return reply
-
-    def close(self) -> None:
-        """Close the client."""
-        self._client.close()
 
 
 def counted(prompt: Prompt, reply: Reply) -> Usage:

@@ -7,11 +7,12 @@ import time
 from collections.abc import Callable
 
 from adaexplore.core.protocols.client import Client, ModelOutageError, Prompt, Reply
+from adaexplore.llm.wrapping import WrappingClient
 
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 5.0, 300.0
 
 
-class OutageTolerantClient:
+class OutageTolerantClient(WrappingClient):
     """Client that waits out a model's outages, for `patience_s` seconds each.
 
     The first call that finds the model unreachable retries at growing intervals, and all other
@@ -28,18 +29,13 @@ class OutageTolerantClient:
         *,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._client = client
+        super().__init__(client)
         self._patience_s = patience_s
         self._waiting = waiting
         self._sleep = sleep
         self._outage = threading.Lock()
         self._ended = 0
         self._lost = ""
-
-    @property
-    def model(self) -> str:
-        """Model of the client."""
-        return self._client.model
 
     def ask(self, prompt: Prompt) -> Reply:
         """Return the client's reply, after waiting for the end of an outage within the patience."""
@@ -54,10 +50,6 @@ class OutageTolerantClient:
                         raise ModelOutageError(self._lost) from error
                     if self._ended == before:
                         return self._retry(prompt, error)
-
-    def close(self) -> None:
-        """Close the client."""
-        self._client.close()
 
     def _retry(self, prompt: Prompt, error: ModelOutageError) -> Reply:
         wait_s, patience_s = _FIRST_WAIT_S, self._patience_s

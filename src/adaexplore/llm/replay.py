@@ -18,6 +18,7 @@ from typing import Any
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.protocols.client import Client, Message, Prompt, Reply, Usage
 from adaexplore.core.text.similarity import first_difference, nearest
+from adaexplore.llm.wrapping import WrappingClient
 
 
 class UnseenPromptError(BadInputError):
@@ -33,7 +34,7 @@ class RecordedReplies:
     replies: tuple[Reply, ...]
 
 
-class RecordingClient:
+class RecordingClient(WrappingClient):
     """Client that records its calls in a folder, each on disk before its reply is returned.
 
     Further replies to a recorded prompt are appended. One process at a time may record into a
@@ -41,18 +42,13 @@ class RecordingClient:
     """
 
     def __init__(self, client: Client, folder: Path) -> None:
-        self._client = client
+        super().__init__(client)
         self._folder = folder
         self._writing = threading.Lock()
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise BadInputError(f"{folder}: cannot record there: {error.strerror}") from None
-
-    @property
-    def model(self) -> str:
-        """Model of the client."""
-        return self._client.model
 
     def ask(self, prompt: Prompt) -> Reply:
         """Return the client's reply, after recording it."""
@@ -62,10 +58,6 @@ class RecordingClient:
             earlier = load(path).replies if path.exists() else ()
             save(path, RecordedReplies(prompt, self.model, (*earlier, reply)))
         return reply
-
-    def close(self) -> None:
-        """Close the client."""
-        self._client.close()
 
 
 class ReplayClient:

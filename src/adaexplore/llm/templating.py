@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import re
 import traceback
@@ -17,6 +16,7 @@ from jinja2 import nodes as syntax
 from jinja2.meta import find_undeclared_variables
 
 from adaexplore.core.errors import BadInputError
+from adaexplore.core.text.hints import near
 from adaexplore.core.text.units import amount, duration_us, relative_error, share, speedup
 
 
@@ -98,10 +98,9 @@ class Templates:
         except TemplateSyntaxError as error:
             raise BadInputError(f"{place}, line {error.lineno}: {error.message}") from None
         for missing in sorted(find_undeclared_variables(tree) - set(variables)):
+            hint = near(missing, sorted(variables))
             line = min(n.lineno for n in tree.find_all(syntax.Name) if n.name == missing)
-            raise BadInputError(
-                f"{place}, line {line}: no such variable: {missing}; {_hint(missing, variables)}"
-            )
+            raise BadInputError(f"{place}, line {line}: no such variable: {missing}; {hint}")
 
     def _complain(self, error: Exception) -> NoReturn:
         """Raise `BadInputError` with the template's line; an error from elsewhere unchanged."""
@@ -128,7 +127,7 @@ def read_templates(folder: Path, known: Collection[str]) -> dict[str, str]:
 
 def _known_name(file: Path, known: Collection[str]) -> str:
     if file.name not in known:
-        raise BadInputError(f"{file}: no such prompt template; {_hint(file.name, known)}")
+        raise BadInputError(f"{file}: no such prompt template; {near(file.name, sorted(known))}")
     return file.name
 
 
@@ -137,8 +136,3 @@ def _read(file: Path) -> str:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise BadInputError(f"{file}: cannot be read as text: {error}") from None
-
-
-def _hint(name: str, known: Collection[str]) -> str:
-    near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
-    return f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(sorted(known))}"

@@ -188,7 +188,7 @@ def _objection(rule: Rule, witness: Evaluation, remedy: Evaluation) -> str:
 
 def _gain(where: Platform, witness: Evaluation, remedy: Evaluation) -> Gain | None:
     """Return the measured gain; None where the two were not timed beside each other."""
-    timing = remedy.measured if isinstance(remedy, Passed) else None
+    timing = remedy.measured
     if not isinstance(witness, Passed) or timing is None or timing.parent is None:
         return None
     low, high = (round(end, _DIGITS) for end in timing.parent.speedup_ci)

@@ -121,15 +121,12 @@ def _complete(
     allowed: Sequence[Path],
 ) -> Access:
     files = [path for path in reads if not any(path.is_relative_to(one) for one in allowed)]
-    digest = hashlib.sha256()
     code = [Path(path) for _, path in modules if not path.endswith("/")]
-    for path in sorted({*files, *code}):
-        digest.update(hashlib.sha256(path.read_bytes()).digest())
     return replace(
         access,
         reads=(*access.reads, *map(str, files)),
         modules=tuple(modules),
-        digest=digest.hexdigest(),
+        digest=digest_of(sorted({*files, *code})),
     )
 
 
@@ -141,13 +138,25 @@ def _workloads(labels: Sequence[str]) -> tuple[Workload, ...]:
     by_size = sorted(range(len(labels)), key=lambda i: _elements(labels[i]), reverse=True)
     timed = set(by_size[:MOST_TIMED])
     return tuple(
-        Workload(
-            label if labels.count(label) == 1 else f"{label}-{list(labels[:i]).count(label) + 1}",
-            draw=f"get_input_groups()[{i}]",
-            timed=i in timed,
-        )
-        for i, label in enumerate(labels)
+        Workload(label, draw=f"get_input_groups()[{i}]", timed=i in timed)
+        for i, label in enumerate(numbered(labels))
     )
+
+
+def digest_of(files: Iterable[Path]) -> str:
+    """Return a digest of the content of files."""
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(hashlib.sha256(file.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def numbered(labels: Sequence[str]) -> list[str]:
+    """Return the labels, equal ones with a number."""
+    return [
+        label if labels.count(label) == 1 else f"{label}-{list(labels[:i]).count(label) + 1}"
+        for i, label in enumerate(labels)
+    ]
 
 
 def _elements(label: str) -> int:

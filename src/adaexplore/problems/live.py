@@ -21,6 +21,7 @@ from torch import Tensor, nn
 
 from adaexplore.core.errors import BadProblemError
 from adaexplore.core.problem import Access, Checks, Language, Problem, Workload
+from adaexplore.problems.access import numbered
 from adaexplore.problems.captured import write_captured
 from adaexplore.problems.graph_source import UnwritableError, state_of
 from adaexplore.problems.optimized import Captured, form_of, own_randomness
@@ -223,11 +224,7 @@ def _whole(module: nn.Module, written: WrittenSource, workload: Workload) -> str
 
 def _labels(shapes: Sequence[tuple[torch.Size, ...]]) -> list[str]:
     """Return a name for each call, by its shapes; equal ones are numbered."""
-    labels = ["_".join("x".join(map(str, shape)) or "scalar" for shape in row) for row in shapes]
-    return [
-        label if labels.count(label) == 1 else f"{label}-{labels[:i].count(label) + 1}"
-        for i, label in enumerate(labels)
-    ]
+    return numbered(["_".join("x".join(map(str, s)) or "scalar" for s in row) for row in shapes])
 
 
 def _workload(folder: Path, label: str, tensors: Sequence[Tensor]) -> Workload:

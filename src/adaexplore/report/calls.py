@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,3 +33,9 @@ class CallTotals:
     def tokens(self) -> int:
         """Tokens of prompts and replies together."""
         return self.input_tokens + self.output_tokens
+
+
+def summed(kind: type[T], parts: Sequence[T]) -> T:
+    """Return the sum of some totals, field by field."""
+    names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
+    return kind(**{name: sum(getattr(part, name) for part in parts) for name in names})

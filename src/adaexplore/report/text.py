@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from adaexplore.core.evaluation import Estimate, Evaluation, Failed, Passed, TakenOver, Timing
+from adaexplore.core.evaluation import Estimate, Evaluation, Failed, TakenOver, Timing
 from adaexplore.core.protocols.client import Usage
 from adaexplore.core.text.feedback import baseline_name as baseline_name
 from adaexplore.core.text.feedback import claim as claim
@@ -120,7 +120,7 @@ def workload(timing: Timing | Estimate) -> str:
 
 def measured(evaluation: Evaluation) -> str:
     """Return the speedup with its interval, or the status of an evaluation without one."""
-    timing = evaluation.measured if isinstance(evaluation, Passed) else None
+    timing = evaluation.measured
     if timing is None:
         return evaluation.status
     return f"{speedup(timing.speedup)} (95 % {interval(timing.speedup_ci)})"

@@ -8,6 +8,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Literal, Protocol
 
+from adaexplore.core import codec
 from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment, Isolation
 from adaexplore.core.errors import BadInputError
@@ -140,7 +141,7 @@ def describe(server: ForkServer, problem: Problem) -> Environment:
         raise BadInputError(found["unusable"])
     environment = Environment.from_json(found["environment"])
     isolation = run_job(server, _IN_FORCE, {}, _DESCRIBE_S, confined=kind)
-    environment = replace(environment, isolation=Isolation.from_json(isolation))
+    environment = replace(environment, isolation=codec.read(Isolation, isolation))
     dialect = DIALECTS[problem.language]
     if dialect.trial is None:
         return environment

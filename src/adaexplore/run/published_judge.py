@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from adaexplore.core import codec
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.config import Config
 from adaexplore.core.evaluation import Evaluation, PublishedVerdict
@@ -13,7 +14,6 @@ from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.problem import Problem, Workload
 from adaexplore.core.protocols.evaluator import Evaluator, TriesUses
 from adaexplore.core.uses import Use
-from adaexplore.evaluate.wire import codec
 from adaexplore.sandbox.gpus import alone
 from adaexplore.sandbox.jobs import run_job
 from adaexplore.sandbox.lock import device_lock

@@ -69,7 +69,7 @@ class Winner:
 
     def _wait(self, node: Node, earlier: Sequence[Evaluation]) -> Iterator[Waiting]:
         """Give other programs time to end, where the last measurement was noisy."""
-        timing = earlier[-1].measured if isinstance(earlier[-1], Passed) else None
+        timing = earlier[-1].measured
         if timing and timing.is_noisy:
             wait_s = _PAUSES_S[min(len(earlier), len(_PAUSES_S)) - 1]
             reason = f"the machine was too noisy to measure step {node.id}"

@@ -45,19 +45,22 @@ def tasks(pids: list[int]) -> int:
     return count
 
 
+def stat_fields(pid: int) -> list[str]:
+    """Return the fields of /proc/PID/stat from the state on; none of a process that is gone."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return []
+
+
 def ends_by_itself(pid: int) -> bool:
     """Return true if a process has ended or is ending; its channel closes a little before its end.
 
     An end by the kernel's out-of-memory killer counts too.
     """
     for _ in range(20):
-        try:
-            fields = (
-                Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
-            )
-        except OSError:
-            return True
-        if fields[0] in "ZX" or int(fields[6]) & _PF_EXITING:
+        fields = stat_fields(pid)
+        if not fields or fields[0] in "ZX" or int(fields[6]) & _PF_EXITING:
             return True
         time.sleep(0.001)
     return False

@@ -21,7 +21,17 @@ from adaexplore.sandbox import cores
 from adaexplore.sandbox.gpus import physical
 
 LOCKS = "ADAEXPLORE_LOCKS"  # for tests, whose times nobody reads; not TMPDIR, which workers change
-_mine = threading.local()
+
+
+class _Mine(threading.local):
+    """Locks of a thread by device, each with its descriptor and True if exclusive; those lent."""
+
+    def __init__(self) -> None:
+        self.held: dict[str, tuple[int, bool]] = {}
+        self.lent: set[str] = set()
+
+
+_mine = _Mine()
 
 
 @contextmanager
@@ -30,7 +40,7 @@ def device_lock(device: str, *, exclusive: bool) -> Iterator[None]:
 
     The lock is reentrant for a thread, but a shared lock cannot become exclusive.
     """
-    held = _held()
+    held = _mine.held
     if device in held:
         _, is_exclusive = held[device]
         assert is_exclusive or not exclusive
@@ -54,39 +64,39 @@ def device_lent(device: str) -> Iterator[None]:
     For long work on the CPU in the middle of using a GPU. The lock of the CPU is not released,
     because such work would disturb timings there. Reentrant.
     """
-    fd, exclusive = _held().get(device, (None, False))
-    if fd is None or device == "cpu" or device in _lent():
+    fd, exclusive = _mine.held.get(device, (None, False))
+    if fd is None or device == "cpu" or device in _mine.lent:
         yield
         return
     _release(fd, device, exclusive)
-    _lent().add(device)
+    _mine.lent.add(device)
     try:
         yield
     finally:
         _take(fd, device, exclusive)
-        _lent().discard(device)
+        _mine.lent.discard(device)
 
 
 @contextmanager
 def device_taken_back(device: str) -> Iterator[None]:
     """Hold the lock of a device that this thread has lent, for a part of `device_lent`'s body."""
-    if device not in _lent():
+    if device not in _mine.lent:
         yield
         return
-    fd, exclusive = _held()[device]
+    fd, exclusive = _mine.held[device]
     _take(fd, device, exclusive)
-    _lent().discard(device)
+    _mine.lent.discard(device)
     try:
         yield
     finally:
         _release(fd, device, exclusive)
-        _lent().add(device)
+        _mine.lent.add(device)
 
 
 def is_wanted(device: str) -> bool:
     """Return whether somebody waits to have a device alone that this thread shares with others."""
-    _, exclusive = _held().get(device, (None, True))
-    if exclusive or device in _lent():
+    _, exclusive = _mine.held.get(device, (None, True))
+    if exclusive or device in _mine.lent:
         return False
     gate = _open(_gate_file(device))
     try:
@@ -103,7 +113,7 @@ def stand_back(device: str) -> None:
 
     What this thread's use of the device left there must be at rest.
     """
-    fd, exclusive = _held()[device]
+    fd, exclusive = _mine.held[device]
     _release(fd, device, exclusive)
     _take(fd, device, exclusive)
 
@@ -125,22 +135,6 @@ def make_lock_files(device: str) -> list[Path]:
     for file in files:
         os.close(_open(file))
     return files
-
-
-def _held() -> dict[str, tuple[int, bool]]:
-    """Return the locks of this thread by device: the descriptor, and true if exclusive."""
-    if not hasattr(_mine, "held"):
-        _mine.held = {}
-    held: dict[str, tuple[int, bool]] = _mine.held
-    return held
-
-
-def _lent() -> set[str]:
-    """Return the devices whose lock this thread holds, and has lent."""
-    if not hasattr(_mine, "lent"):
-        _mine.lent = set()
-    lent: set[str] = _mine.lent
-    return lent
 
 
 def _take(fd: int, device: str, exclusive: bool) -> None:

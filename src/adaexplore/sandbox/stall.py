@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from adaexplore.sandbox.family import family
+from adaexplore.sandbox.family import family, stat_fields
 
-_AT_WORK = ("R", "D")
+_AT_WORK = (["R"], ["D"])
 
 
 class StallWatch:
@@ -88,10 +88,4 @@ def _made(folder: Path) -> frozenset[str]:
 
 def _starts_work(pid: int) -> bool:
     """Return True while a descendant of a process runs."""
-    return any(_state(member) in _AT_WORK for member in family(pid)[1:])
-
-
-def _state(pid: int) -> str:
-    with contextlib.suppress(OSError):
-        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0]
-    return ""
+    return any(stat_fields(member)[:1] in _AT_WORK for member in family(pid)[1:])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from adaexplore.core.evaluation import Passed
 from adaexplore.core.node import Node
 
 _EXPLORATION = 0.5
@@ -21,7 +20,7 @@ def gains(nodes: Sequence[Node]) -> list[float]:
     best, found = 1.0, []
     for node in nodes:
         evaluation = node.evaluation
-        timing = evaluation.measured if isinstance(evaluation, Passed) else None
+        timing = evaluation.measured
         speedup = timing.at_least if timing else 0.0
         found.append(max(math.log(speedup / best), 0.0) if speedup > 0 else 0.0)
         best = max(best, speedup)

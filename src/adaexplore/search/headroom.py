@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 
 from adaexplore.core.config import Config
-from adaexplore.core.evaluation import Passed, Timing
+from adaexplore.core.evaluation import Timing
 from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.node import START, Node
 from adaexplore.core.text.units import share as percent
@@ -24,11 +24,7 @@ roofline assumes, or the floor is noise."""
 
 def best_measured(nodes: Sequence[Node]) -> tuple[Node, Timing] | None:
     """Return the fastest correct kernel with its timing, None while nothing was measured."""
-    measured = [
-        (node, node.evaluation.measured)
-        for node in nodes
-        if isinstance(node.evaluation, Passed) and node.evaluation.measured
-    ]
+    measured = [(n, n.evaluation.measured) for n in nodes if n.evaluation.measured]
     return max(measured, key=lambda pair: pair[1].at_least, default=None)
 
 

@@ -67,10 +67,10 @@ def needs_remeasure(evaluation: Evaluation, best: Evaluation | None) -> bool:
 
     A noisy one claims little: it is measured again if its middle is above that of the best.
     """
-    timing = evaluation.measured if isinstance(evaluation, Passed) else None
+    timing = evaluation.measured
     if timing is None or timing.speedup <= 1:
         return False
-    to_beat = best.measured if isinstance(best, Passed) else None
+    to_beat = best.measured if best else None
     if best is None or to_beat is None or rank(evaluation) > rank(best):
         return True
     return timing.is_noisy and timing.speedup > to_beat.speedup
@@ -120,7 +120,7 @@ def next_to_confirm(
     timed = {
         node_id: evaluation.measured
         for node_id, evaluation in searched.items()
-        if isinstance(evaluation, Passed) and evaluation.measured
+        if evaluation.measured
     }
     fastest = sorted(timed, key=lambda node_id: (-timed[node_id].at_least, node_id))
     confirmed = {i: settled(searched[i], tries) for i, tries in confirmations.items() if tries}
@@ -163,17 +163,15 @@ def _agree(one: Evaluation, other: Evaluation) -> bool:
 
 
 def _is_noisy(evaluation: Evaluation) -> bool:
-    timing = evaluation.measured if isinstance(evaluation, Passed) else None
-    return timing is not None and timing.is_noisy
+    return evaluation.measured is not None and evaluation.measured.is_noisy
 
 
 def _width(evaluation: Evaluation) -> float:
-    timing = evaluation.measured if isinstance(evaluation, Passed) else None
-    return deviation(timing) if timing else math.inf
+    return deviation(evaluation.measured) if evaluation.measured else math.inf
 
 
 def _may_win(timing: Timing, confirmed: Mapping[int, Evaluation]) -> bool:
     leader = best_correct(confirmed)
     best = confirmed[leader] if leader is not None else None
-    to_beat = best.measured if isinstance(best, Passed) else None
+    to_beat = best.measured if best else None
     return to_beat is None or timing.noise_ci[1] >= to_beat.noise_ci[0]

@@ -16,7 +16,7 @@ from starlette.concurrency import run_in_threadpool
 
 from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.evaluation import Evaluation, Failed, Passed
+from adaexplore.core.evaluation import Evaluation, Failed
 from adaexplore.llm.code import ReplyError, extract_code
 from adaexplore.run.training.prompts import feedback_prompt, task_prompt
 from adaexplore.search.named_rewards import REWARDS, reward_of
@@ -183,7 +183,7 @@ class Episodes:
             raise BadInputError("the episode is over; reset")
         verdict = await self._verdict(account, episode, action)
         episode.turn += 1
-        timing = verdict.measured if isinstance(verdict, Passed) else None
+        timing = verdict.measured
         speedup = timing.speedup if timing else None
         if speedup is not None:
             episode.best_speedup = max(speedup, episode.best_speedup or 0.0)

@@ -46,7 +46,7 @@ def run_service(
     hide()
     with ExitStack() as stack:
         make_folder(settings.folder)
-        hold_lock(settings.folder, stack)
+        stack.enter_context(hold_lock(settings.folder))
         engine = open_folder(settings.folder, settings.store, serving=True)
         stack.callback(engine.dispose)
         if settings.keep_s:

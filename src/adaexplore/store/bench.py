@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from adaexplore.core import codec
 from adaexplore.core.bench import BenchEntry, BenchVerdict, LeftOutAnswer
 from adaexplore.core.errors import BadInputError
-from adaexplore.store.directory import hold_lock, require_free, write_files
+from adaexplore.store.directory import require_free, write_files
 
 MANIFEST_NAME = "bench.json"
 VERDICTS_NAME = "verdicts.jsonl"
@@ -39,14 +39,6 @@ def is_bench(path: Path) -> bool:
     return (path / MANIFEST_NAME).is_file()
 
 
-@contextmanager
-def hold_bench(path: Path) -> Iterator[None]:
-    """Lock the folder for one writer; raise `BadInputError` if another process holds it."""
-    with ExitStack() as resources:
-        hold_lock(path, resources)
-        yield
-
-
 def create_bench(path: Path, manifest: BenchManifest, files: Mapping[str, str]) -> None:
     """Create the folder with its manifest, and with `files`: the text of each by its name.
 
@@ -68,9 +60,7 @@ def read_bench(path: Path) -> BenchManifest:
     try:
         data: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
         written = data.pop("format")
-        entries = tuple(BenchEntry.from_json(entry) for entry in data.pop("entries"))
-        left_out = tuple(LeftOutAnswer(**one) for one in data.pop("left_out", ()))
-        manifest = BenchManifest(**data, entries=entries, left_out=left_out)
+        manifest = codec.read(BenchManifest, data)
     except OSError as error:
         raise BadInputError(
             f"--resume {path}: cannot read {MANIFEST_NAME}: {error.strerror}; name the folder that "

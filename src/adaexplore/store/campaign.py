@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -22,22 +22,11 @@ def is_campaign(path: Path) -> bool:
     return (path / MANIFEST_NAME).is_file()
 
 
-@contextmanager
-def hold_campaign(path: Path) -> Iterator[None]:
-    """Lock a campaign for one writer; raise `BadInputError` if another process holds it."""
-    with ExitStack() as resources:
-        hold_lock(path, resources)
-        yield
-
-
-@contextmanager
-def hold_problem(path: Path, name: str) -> Iterator[None]:
+def hold_problem(path: Path, name: str) -> AbstractContextManager[None]:
     """Lock one problem of a campaign; raise `RunInUseError` if another process works on it."""
     claims = path / "claims"
     claims.mkdir(exist_ok=True)
-    with ExitStack() as resources:
-        hold_lock(claims, resources, f"{name}.lock")
-        yield
+    return hold_lock(claims, f"{name}.lock")
 
 
 def is_held(path: Path, name: str) -> bool:

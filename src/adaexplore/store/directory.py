@@ -86,7 +86,7 @@ def create_run(path: Path, run: RunRecord) -> RunDirectory:
 def _create_store(path: Path, run: RunRecord, resources: ExitStack) -> Store:
     url = run.config.store
     if not url:
-        hold_lock(path, resources)
+        resources.enter_context(hold_lock(path))
         engine = sqlite_engine(path / DATABASE_NAME, "create")
         resources.callback(engine.dispose)
         return SqlStore.create(engine, path, run)
@@ -199,7 +199,7 @@ def _open(path: Path, mode: Mode) -> RunDirectory:
                 hold_run(engine, run_id, path)
         else:
             if mode == "write":
-                hold_lock(path, resources)
+                resources.enter_context(hold_lock(path))
             engine, run_id = sqlite_engine(path / DATABASE_NAME, mode), ONLY_RUN
         resources.callback(engine.dispose)
         store = SqlStore.open(engine, path, run_id)
@@ -248,25 +248,28 @@ def require_run(path: Path) -> None:
         raise BadInputError(f"{path} is not a run directory: there is no {DATABASE_NAME} in it")
 
 
-def hold_lock(path: Path, resources: ExitStack, name: str = LOCK_NAME) -> None:
-    """Lock a directory against writing by other processes until `resources` are closed.
+@contextmanager
+def hold_lock(path: Path, name: str = LOCK_NAME) -> Iterator[None]:
+    """Lock a directory against writing by other processes.
 
     Raises `BadInputError` if another process holds the lock.
     """
     # flock belongs to the open file: the kernel releases it when the process ends, however it ends.
     # Programs that the process starts do not inherit the descriptor.
-    with _os_errors(f"cannot open the run directory {path} for writing"):
-        descriptor = os.open(path / name, os.O_RDWR | os.O_CREAT, 0o644)
-        resources.callback(os.close, descriptor)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            holder = os.pread(descriptor, 20, 0).decode() or "unknown"
-            raise RunInUseError(
-                f"run directory {path} is in use by another process (pid {holder})"
-            ) from None
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+    with ExitStack() as resources:
+        with _os_errors(f"cannot open the run directory {path} for writing"):
+            descriptor = os.open(path / name, os.O_RDWR | os.O_CREAT, 0o644)
+            resources.callback(os.close, descriptor)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                holder = os.pread(descriptor, 20, 0).decode() or "unknown"
+                raise RunInUseError(
+                    f"run directory {path} is in use by another process (pid {holder})"
+                ) from None
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+        yield
 
 
 def holder_of(path: Path) -> int | None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy import Row
 
+from adaexplore.core import codec
 from adaexplore.core.ask import Ask, AskRecord, Exchange
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.config import Config
@@ -121,18 +122,12 @@ def ask_record(row: Row[Any]) -> AskRecord:
     values = dict(row._mapping)
     del values["run_id"]
     state, proposal = values.pop("state"), values.pop("proposal")
-    ask = Ask(**values | {name: tuple(values[name]) for name in ("pool", "window", "others")})
-    return AskRecord(ask, state, proposal_of(proposal) if proposal else None)
+    return AskRecord(codec.read(Ask, values), state, proposal and codec.read(Proposal, proposal))
 
 
 def proposal_values(proposal: Proposal) -> dict[str, Any]:
     """Return plain data for JSON."""
     return asdict(proposal) | {"settings": dict(proposal.settings)}
-
-
-def proposal_of(data: Mapping[str, Any]) -> Proposal:
-    """Return the proposal of such data."""
-    return Proposal(**{**data, "candidate": Candidate(**data["candidate"])})
 
 
 def exchange_values(exchange: Exchange) -> dict[str, Any]:

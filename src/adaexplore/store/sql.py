@@ -311,7 +311,7 @@ def _explained(
     try:
         yield
     except (DBAPIError, json.JSONDecodeError) as error:
-        failure = _failure(error, engine)
+        failure = failure_of(error, engine)
         if failure is None:
             raise
         message = f"cannot {doing} in {place}: {failure.problem}; {failure.remedy}"
@@ -323,7 +323,8 @@ def _explained(
         raise BadInputError(message) from error
 
 
-def _failure(error: DBAPIError | json.JSONDecodeError, engine: Engine) -> StorageFailure | None:
+def failure_of(error: DBAPIError | json.JSONDecodeError, engine: Engine) -> StorageFailure | None:
+    """Return what an error of a database means to the user; None for a fault of this program."""
     if isinstance(error, DBAPIError) and engine.dialect.name == "postgresql":
         return postgres.explain(error)
     return sqlite.explain(error)

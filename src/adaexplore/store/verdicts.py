@@ -39,7 +39,8 @@ from adaexplore.core.evaluation import Evaluation, TakenOver
 from adaexplore.core.evaluation_json import evaluation_from_json, evaluation_to_json
 from adaexplore.store import postgres, sqlite
 from adaexplore.store.column_types import Json, Words
-from adaexplore.store.failures import Mode, StorageFailure
+from adaexplore.store.failures import Mode
+from adaexplore.store.sql import failure_of
 
 MOST_VERDICTS = 20_000
 """Verdicts that a cache holds, the latest; some 10 kB each."""
@@ -149,7 +150,7 @@ class SqlVerdicts:
             with self._engine.begin() as connection:
                 return work(connection)
         except (DBAPIError, json.JSONDecodeError) as error:
-            failure = _explain(self._engine, error)
+            failure = failure_of(error, self._engine)
             if failure is None:
                 raise
             self._is_lost = True
@@ -199,15 +200,9 @@ def _explained(engine: Engine, place: str) -> Iterator[None]:
         engine.dispose()
         if sqlite.is_no_database(error):
             raise BadInputError(f"{place} is no evaluation cache; name another file") from error
-        failure = _explain(engine, error)
+        failure = failure_of(error, engine)
         if failure is None:
             raise
         what = failure.problem.replace("run.db", "it")
         remedy = failure.remedy.replace("run.db", shlex.quote(place))
         raise BadInputError(f"the evaluation cache {place}: {what}; {remedy}") from error
-
-
-def _explain(engine: Engine, error: DBAPIError | json.JSONDecodeError) -> StorageFailure | None:
-    if engine.dialect.name == "postgresql" and isinstance(error, DBAPIError):
-        return postgres.explain(error)
-    return sqlite.explain(error)

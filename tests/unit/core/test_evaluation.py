@@ -76,7 +76,7 @@ kernels = st.builds(
 )
 words = st.lists(st.text(), max_size=2).map(tuple)
 tried = st.lists(st.builds(TriedConfiguration, words, times), max_size=2).map(tuple)
-autotunings = st.builds(Autotuning, st.text(), st.text(), words, tried, st.integers())
+autotunings = st.builds(Autotuning, st.text(), st.text(), words, tried, counts)
 profiles = st.builds(
     Profile,
     st.lists(kernels).map(tuple),

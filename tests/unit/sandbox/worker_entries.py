@@ -195,7 +195,7 @@ def hold_lock(channel, control):
 
 def open_tensors(channel, control):
     """Open shared tensors and report their content, or fill them."""
-    from adaexplore.evaluate.wire import codec
+    from adaexplore.core import codec
     from adaexplore.evaluate.wire.messages import TensorHandle
     from adaexplore.evaluate.wire.tensors import fingerprint, open_shared
 

@@ -17,9 +17,7 @@ from adaexplore.serve.page import shelf as shelf_module
 from adaexplore.serve.page.shelf import FolderShelf
 from adaexplore.store import holders
 
-CAMPAIGN = HOLD.replace("open_run", "hold_campaign").replace(
-    "store import", "store.campaign import"
-)
+CAMPAIGN = HOLD.replace("open_run", "hold_lock").replace("store import", "store.directory import")
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from adaexplore.core import BadInputError, Cell, Node, Passed, Status, StepKind, Timing
+from adaexplore.core import BadInputError, Cell, Node, Status, StepKind, Timing
 from adaexplore.search import traits_of
 
 _INTERVAL_WIDTH = 3.92
@@ -84,7 +84,7 @@ def _noise(timing: Timing) -> float | None:
 
 def _step(node: Node) -> RecordedStep | None:
     evaluation = node.evaluation
-    timing = evaluation.measured if isinstance(evaluation, Passed) else None
+    timing = evaluation.measured
     unjudged = evaluation.status in ("infra_error", "reported", "not_run")
     if unjudged or (evaluation.status == "passed" and not timing):
         return None

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from adaexplore.evaluate.candidate.worker import CandidateSession, describe_output, serve
+from adaexplore.evaluate.candidate.worker import CandidateSession, serve
 from adaexplore.evaluate.wire import messages as wire
 from adaexplore.evaluate.wire.tensors import open_shared
 from adaexplore.evaluate.wire.use_messages import (
@@ -29,7 +29,6 @@ from adaexplore.evaluate.wire.use_messages import (
 from adaexplore.sandbox.channel import Channel
 from adaexplore.sandbox.user.values import (
     Inputs,
-    NamedTensor,
     flatten_outputs,
     map_tensors,
     tensors_of,
@@ -111,7 +110,7 @@ class UseSession(CandidateSession):
                 outputs = flatten_outputs(_TRIALS[request.part](self, given.inputs))
         except _DoesNotApplyError:
             return Tried((), applies=False)
-        return Tried(self._deliver(outputs, given.buffers))
+        return Tried(self._delivered(outputs, given.buffers).outputs)
 
     def _try_gradients(self, request: TryGradients) -> GradientsTried:
         given = self._sets[request.input_set]
@@ -127,18 +126,10 @@ class UseSession(CandidateSession):
             if gradient is not None and gradient.shape == place.shape:
                 place.copy_(gradient)
         attached = any(out.requires_grad for _, out in outputs)
-        described = self._deliver([(path, out.detach()) for path, out in outputs], given.buffers)
+        outputs = [(path, out.detach()) for path, out in outputs]
+        described = self._delivered(outputs, given.buffers).outputs
         states = tuple(map(_state, wanted, found))
         return GradientsTried(described, attached, states)
-
-    def _deliver(
-        self, outputs: Sequence[NamedTensor], buffers: Sequence[Tensor]
-    ) -> tuple[wire.OutputDescription, ...]:
-        for (_, out), buffer in zip(outputs, buffers, strict=False):
-            if out.shape == buffer.shape and out.dtype == buffer.dtype:
-                buffer.copy_(out)
-        self._synchronize()
-        return tuple(describe_output(path, out) for path, out in outputs)
 
 
 def call(model: nn.Module, inputs: Inputs) -> Any:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from adaexplore.core import codec
 from adaexplore.core.protocols.clock import Clock
 from adaexplore.evaluate.candidate.captured import run_captured
 from adaexplore.evaluate.candidate.integrity import ProcessState
@@ -30,7 +31,6 @@ from adaexplore.evaluate.timing.turnstile.protocol import Gate, gate_for, nothin
 from adaexplore.evaluate.timing.turnstile.slots import seals_of, sums_over
 from adaexplore.evaluate.truth.constants import constants_moved
 from adaexplore.evaluate.truth.precision import set_flags
-from adaexplore.evaluate.wire import codec
 from adaexplore.evaluate.wire import messages as wire
 from adaexplore.evaluate.wire.faults import describe
 from adaexplore.evaluate.wire.kernel_messages import (

@@ -10,10 +10,10 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
+from adaexplore.core import codec
 from adaexplore.core.evaluation import Failed
 from adaexplore.evaluate.judge.failures import raised
 from adaexplore.evaluate.timing.turnstile.protocol import Turnstile
-from adaexplore.evaluate.wire import codec
 from adaexplore.evaluate.wire import messages as wire
 from adaexplore.evaluate.wire.tensors import SharedTensor
 from adaexplore.sandbox.family import family

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import torch
 
+from adaexplore.core import codec
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.errors import BadProblemError
 from adaexplore.core.evaluation import Evaluation
@@ -21,7 +22,6 @@ from adaexplore.evaluate.kernels.build.compile_cache import share_compiled
 from adaexplore.evaluate.timing.baselines import EAGER
 from adaexplore.evaluate.timing.baselines_trial import Trial
 from adaexplore.evaluate.truth.room import release_memory, room_on, wait_for_room, wanted_by
-from adaexplore.evaluate.wire import codec
 from adaexplore.evaluate.wire.judge_messages import (
     BadProblem,
     Broken,

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from pathlib import Path
 
 import torch
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.evaluate.judge.conversation import Conversation
-from adaexplore.sandbox.family import children
+from adaexplore.sandbox.family import children, stat_fields
 from adaexplore.sandbox.process import Worker
 
 _LIMIT = {"cpu": 4, "cuda": 2}
@@ -80,8 +79,5 @@ class LiveParents:
 
 def _is_alone(pid: int) -> bool:
     """Return whether a process lives and has no children, which would go unwatched."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state not in "ZX" and not children(pid)
+    fields = stat_fields(pid)
+    return bool(fields) and fields[0] not in "ZX" and not children(pid)

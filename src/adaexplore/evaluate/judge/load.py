@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 import math
-import pickle
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -50,7 +48,7 @@ def load(talk: Conversation, reference: Reference, candidate: Candidate) -> tupl
             mode=problem.mode,
             precision=reference.precision,
             access=problem.access,
-            init=_pickled(reference.instance.init),
+            init=wire.pickled(reference.instance.init),
             gradients=reference.instance.gradients,
         )
     )
@@ -135,7 +133,7 @@ def _compile_ahead(talk: Conversation, reference: Reference, candidate: Candidat
         seed=problem.seed,
         mode=problem.mode,
         access=problem.access,
-        init=_pickled(reference.instance.init),
+        init=wire.pickled(reference.instance.init),
         inputs=tuple(map(_without_data, reference.workloads)),
         extensions=extensions,
         gradients=reference.instance.gradients,
@@ -162,7 +160,7 @@ def _without_data(workload: JudgedWorkload) -> wire.Pickled:
     def meta(t: torch.Tensor) -> torch.Tensor:
         return torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device="meta")
 
-    return _pickled(map_tensors(meta, workload.sets[0].inputs))
+    return wire.pickled(map_tensors(meta, workload.sets[0].inputs))
 
 
 def form_of(inputs: Inputs) -> wire.Pickled:
@@ -174,8 +172,4 @@ def form_of(inputs: Inputs) -> wire.Pickled:
         count += 1
         return Slot(count - 1)
 
-    return _pickled(map_tensors(to_slot, inputs))
-
-
-def _pickled(value: Any) -> wire.Pickled:
-    return base64.b64encode(pickle.dumps(value)).decode()
+    return wire.pickled(map_tensors(to_slot, inputs))

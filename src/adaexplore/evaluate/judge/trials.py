@@ -14,13 +14,13 @@ from typing import Any
 
 import torch
 
+from adaexplore.core import codec
 from adaexplore.core.problem import Problem
 from adaexplore.evaluate.kernels.build.compile_cache import share_compiled
 from adaexplore.evaluate.timing.baselines_trial import TRIAL, Trial
 from adaexplore.evaluate.timing.compiling import TOO_LONG
 from adaexplore.evaluate.timing.environment import triton_version
 from adaexplore.evaluate.truth.room import room_on, wait_for_room
-from adaexplore.evaluate.wire import codec
 from adaexplore.sandbox.process import ForkServer, Worker, WorkerDiedError
 
 COMPILE_S = 300.0

@@ -27,7 +27,6 @@ class Op:
     and is 0 for other operations. `dtype` is the dtype of the result.
     """
 
-    name: str
     elements: int
     bytes: int
     flops: int
@@ -70,7 +69,6 @@ class OpCounter(TorchDispatchMode):  # type: ignore[no-untyped-call]
             formula = flop_registry.get(func._overloadpacket)
             self.ops.append(
                 Op(
-                    name=func._overloadpacket.__name__,
                     elements=sum(t.numel() for t in results),
                     bytes=sum(bytes_of(t) for t in (*_tensors((args, kwargs)), *results)),
                     flops=int(formula(*args, **kwargs, out_val=out)) if formula else 0,
@@ -128,4 +126,4 @@ def _is_free(func: Any) -> bool:
 def bytes_of(t: torch.Tensor) -> int:
     """Return the memory that a tensor covers; elements repeated by `expand` count once."""
     sizes = zip(t.shape, t.stride(), strict=True)
-    return math.prod(size for size, stride in sizes if stride) * t.element_size()
+    return math.prod(size if stride else min(size, 1) for size, stride in sizes) * t.itemsize

@@ -27,7 +27,7 @@ _REGISTER_BYTES = 4
 def _bytes(argument: Any) -> int:
     """Return the bytes of a tensor's elements, or of a descriptor's tensor; 0 of anything else."""
     tensor = getattr(argument, "base", argument)
-    return tensor.numel() * tensor.element_size() if isinstance(tensor, torch.Tensor) else 0
+    return tensor.nbytes if isinstance(tensor, torch.Tensor) else 0
 
 
 @dataclass

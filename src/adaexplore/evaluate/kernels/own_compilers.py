@@ -37,7 +37,6 @@ def resources_of(launch: CompiledLaunch, target: Target) -> KernelResources:
     return KernelResources(
         kernel=launch.kernel,
         num_warps=-(-needs.threads // WARP),
-        num_stages=0,
         shared_bytes=shared_bytes,
         registers=needs.registers,
         spill_bytes=needs.frame_bytes,

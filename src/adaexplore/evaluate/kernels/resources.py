@@ -70,7 +70,6 @@ def compile_for(kernel: CapturedKernel, target: Target) -> KernelResources:
     return KernelResources(
         kernel.name,
         metadata["num_warps"],
-        metadata["num_stages"],
         metadata["shared"],
         needs.registers,
         needs.frame_bytes,

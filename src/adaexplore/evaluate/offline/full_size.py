@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import base64
-import pickle
 import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from adaexplore.core import codec
 from adaexplore.core.errors import BadProblemError
 from adaexplore.core.facts import InputForm, OutputForm
 from adaexplore.core.gradients import Gradients
@@ -16,8 +15,7 @@ from adaexplore.core.problem import Problem, Workload
 from adaexplore.evaluate.kernels.count import OpCounter, bytes_of, without_values
 from adaexplore.evaluate.offline.estimate import work_of_op
 from adaexplore.evaluate.truth.forms import input_forms, output_forms
-from adaexplore.evaluate.wire import codec
-from adaexplore.evaluate.wire.messages import Pickled
+from adaexplore.evaluate.wire.messages import Pickled, pickled
 from adaexplore.evaluate.wire.offline_messages import KernelWork
 from adaexplore.sandbox.user.user_code import Instance
 from adaexplore.sandbox.user.values import check_inputs, check_outputs, tensors_of
@@ -79,7 +77,7 @@ def full_size(problem: Problem) -> FullSize:
     except BadProblemError as error:
         return FullSize(why=_explained(error))
     return FullSize(
-        init=_pickled(instance.init),
+        init=pickled(instance.init),
         parameters=sum(p.numel() for p in instance.model.parameters()),
         layers=instance.layers,
         workloads=workloads,
@@ -110,14 +108,10 @@ def _workload(problem: Problem, instance: Instance, workload: Workload) -> FullS
     return FullSizeWorkload(
         name=workload.name,
         timed=workload.timed,
-        inputs=_pickled(inputs),
+        inputs=pickled(inputs),
         outputs=output_forms(outputs),
         forms=input_forms(instance.model, inputs, workload),
         works=tuple(work_of_op(op, problem.precision) for op in counter.ops),
         least_bytes=sum(map(bytes_of, [*tensors_of(inputs), *(t for _, t in outputs)])),
         least_flops=counter.flops,
     )
-
-
-def _pickled(value: Any) -> Pickled:
-    return base64.b64encode(pickle.dumps(value)).decode()

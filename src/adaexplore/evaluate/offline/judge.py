@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from adaexplore.core import codec
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.errors import BadProblemError, InfrastructureError
 from adaexplore.core.evaluation import (
@@ -35,7 +36,6 @@ from adaexplore.evaluate.offline.memory import OutOfBoundsError
 from adaexplore.evaluate.offline.reference_sizes import Variant
 from adaexplore.evaluate.offline.specialised import made_for_sizes
 from adaexplore.evaluate.offline.verify import WORKER, Estimates, Limit, SmallBench
-from adaexplore.evaluate.wire import codec
 from adaexplore.evaluate.wire.judge_messages import (
     BadProblem,
     Broken,

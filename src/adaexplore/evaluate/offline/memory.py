@@ -21,12 +21,7 @@ class OutOfBoundsError(IndexError):
 
 
 class Memory(Protocol):
-    """The loads and stores of the interpreter. Pointers are addresses, one for each lane.
-
-    Products are computed only if the memory `holds_data`.
-    """
-
-    holds_data: bool
+    """The loads and stores of the interpreter. Pointers are addresses, one for each lane."""
 
     def load(self, pointers: Array, mask: Array, other: Array, dtype: Any) -> Array:
         """Return the values at the pointers, and those of `other` where `mask` is false."""
@@ -54,8 +49,6 @@ class TensorMemory:
     result. If an address lies in no storage, storages whose addresses are passed as numbers (tables
     of pointers) are searched once.
     """
-
-    holds_data = True
 
     def __init__(self, values: Iterable[Any]) -> None:
         self._values = list(values)

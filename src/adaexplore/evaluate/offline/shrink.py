@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from itertools import count
 from pathlib import Path
 from typing import Any
 
+from adaexplore.core import codec
 from adaexplore.core.errors import BadProblemError
 from adaexplore.core.problem import Access, Mode, Problem, Workload
 from adaexplore.evaluate.offline.reference_sizes import (
@@ -20,7 +20,6 @@ from adaexplore.evaluate.offline.reference_sizes import (
     Size,
     Variant,
 )
-from adaexplore.evaluate.offline.sizes import Replaced
 
 _NO_ACCESS = Access()
 _DEFAULT = Workload()
@@ -29,9 +28,9 @@ HALVINGS = range(12, -1, -1)
 
 
 def job(request: dict[str, Any]) -> dict[str, Any]:
-    """Run `variants` as a job (see `sandbox.jobs`): {"problem"} to {"variants": [...], "why"}.
+    """Run `variants` as a job (see `sandbox.jobs`): {"problem"} to {"variants": [...]}.
 
-    A reference that does not run on the meta device has no variants, and "why" is the reason.
+    A reference that does not run on the meta device has no variants.
     """
     problem = Problem.from_json(request["problem"])
     try:
@@ -41,17 +40,14 @@ def job(request: dict[str, Any]) -> dict[str, Any]:
             access=problem.access,
             workloads=problem.workloads,
         )
-    except BadProblemError as error:
-        return {"variants": [], "why": str(error)}
-    return {"variants": [asdict(variant) for variant in found], "why": ""}
+    except BadProblemError:
+        found = []
+    return {"variants": codec.write(tuple(found))}
 
 
-def from_job(reply: Mapping[str, Any]) -> list[Variant]:
+def from_job(reply: Mapping[str, Any]) -> tuple[Variant, ...]:
     """Return the variants in a reply of `job`."""
-    return [
-        Variant(**{**data, "replaced": tuple(Replaced(**r) for r in data["replaced"])})
-        for data in reply["variants"]
-    ]
+    return codec.read(tuple[Variant, ...], reply["variants"])
 
 
 def variants(

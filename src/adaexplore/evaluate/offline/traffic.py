@@ -22,8 +22,6 @@ class TrafficMemory:
     count.
     """
 
-    holds_data = False
-
     def __init__(self, values: Iterable[Any]) -> None:
         found = {}
         for tensor in tensors_in(values):

@@ -14,6 +14,7 @@ from statistics import median
 
 import torch
 
+from adaexplore.core import codec
 from adaexplore.core.errors import BadProblemError
 from adaexplore.core.problem import Problem
 from adaexplore.core.protocols.clock import Call as Calls
@@ -29,7 +30,6 @@ from adaexplore.evaluate.timing.turnstile.own import OwnSlots, OwnTurnstile
 from adaexplore.evaluate.timing.turnstile.slots import seals_of, sums_over
 from adaexplore.evaluate.truth.room import wanted_by
 from adaexplore.evaluate.truth.runs import ReferenceRuns
-from adaexplore.evaluate.wire import codec
 from adaexplore.sandbox.channel import Channel
 from adaexplore.sandbox.compile_threads import compile_in_parallel
 from adaexplore.sandbox.lock import device_lock

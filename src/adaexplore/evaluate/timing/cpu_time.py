@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from adaexplore.sandbox.family import family, threads_of
+from adaexplore.sandbox.family import family, stat_fields, threads_of
 
 _OF_SCHEDULER = 2  # CPUCLOCK_SCHED: user and system time, as the scheduler counts them
 _TICK_S = 1.0 / os.sysconf("SC_CLK_TCK")
@@ -114,9 +114,8 @@ def _clocks(pids: Iterable[int]) -> list[int]:
 
 def _used(pid: int) -> tuple[_Key, _Used] | None:
     """Read the account of a process; None if it has ended."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
-    except OSError:
+    fields = stat_fields(pid)
+    if not fields:
         return None
     own_s, children_s = ((int(fields[i]) + int(fields[i + 1])) * _TICK_S for i in (11, 13))
     return (pid, int(fields[19])), _Used(own_s, children_s)

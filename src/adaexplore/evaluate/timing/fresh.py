@@ -85,7 +85,7 @@ class FreshInputs:
         own_places = [[ring.tensors[i] for ring in self._own_out_rings] for i in range(count)]
         self.own_sums = sums_over(own_places, device)
         self._taken: dict[Layout, list[SharedRing]] = {}
-        warming = _WARMING if _bytes(tensors_of(first)) < _LARGE_BYTES else 1
+        warming = _WARMING if sum(t.nbytes for t in tensors_of(first)) < _LARGE_BYTES else 1
         self.warming = [self._drawn(secrets.randbelow(2**31)) for _ in range(warming)]
         self._seeds: list[int] = []
         for index in range(0 if self._on_cpu else count):
@@ -202,17 +202,14 @@ def _affordable(
     Candidates and baselines have memory of their own, and the CPU's slots theirs while closed.
     """
     device = outputs[0].device
-    each = 2 * _bytes(outputs) + (3 if device.type == "cpu" else 2) * _bytes(inputs)
+    each = 2 * sum(t.nbytes for t in outputs)
+    each += (3 if device.type == "cpu" else 2) * sum(t.nbytes for t in inputs)
     most = _CPU_BYTES
     if device.type == "cuda":
         most = int(_CUDA_SHARE * torch.cuda.get_device_properties(device).total_memory)
     in_time = int(_DRAW_BUDGET_S / max(draw_s, 1e-6))
     most_in_memory = most // sharing // max(each, 1)
     return max(min(wanted, _MOST[device.type], most_in_memory, in_time), _FEWEST)
-
-
-def _bytes(tensors: list[torch.Tensor]) -> int:
-    return sum(t.numel() * t.element_size() for t in tensors)
 
 
 def _copied(tensor: torch.Tensor) -> torch.Tensor:

@@ -23,12 +23,14 @@ from adaexplore.core.facts import ReferenceRoofline
 from adaexplore.core.labels import ALGEBRA
 from adaexplore.core.problem import Precision
 from adaexplore.core.protocols.clock import Clock
+from adaexplore.evaluate.kernels.count import bytes_of
 from adaexplore.evaluate.timing.operations import (
     CPU_SHAPES,
     has_bf16_products,
     operations_of,
     packed_product,
 )
+from adaexplore.evaluate.truth.pieces import computable
 from adaexplore.evaluate.truth.precision import baseline_scope, up_to
 from adaexplore.sandbox.user.user_code import Instance
 from adaexplore.sandbox.user.values import Inputs, flatten_outputs, map_tensors, tensors_of
@@ -179,13 +181,13 @@ def work_of(instance: Instance, inputs: Inputs, precision: Precision) -> Work:
         for t, once in zip(results, first, strict=True)
     ]
     reaches = _dependence(instance, inputs, made) or [_ALL] * (len(given) + len(weights))
-    sizes = [*map(_bytes, given), *(_packed_bytes(t, precision) for t in weights)]
-    traffic = sum(_bytes(t) for t, once in zip(results, first, strict=True) if once)
+    sizes = [*map(bytes_of, given), *(_packed_bytes(t, precision) for t in weights)]
+    traffic = sum(bytes_of(t) for t, once in zip(results, first, strict=True) if once)
     traffic += sum(int(size * reach.read) for size, reach in zip(sizes, reaches, strict=True))
     unavoidable = 0
     if instance.device.type == "cuda":
         read = zip(given, reaches[: len(given)], strict=True)
-        unavoidable = sum(int(_bytes(t) * reach.share) for t, reach in read)
+        unavoidable = sum(int(bytes_of(t) * reach.share) for t, reach in read)
         written = sum(
             _written_bytes(t) for t, is_made in zip(results, made, strict=True) if is_made
         )
@@ -303,26 +305,20 @@ def _is_copied(out: Tensor, sources: Sequence[Tensor]) -> bool:
     """Return True if an output's elements all come from one source: a view could be as good."""
     if not out.numel():
         return True
-    flat = _ordered(out)
+    flat = computable(out.detach().flatten())
     sample = flat[:: max(flat.numel() // _SAMPLE, 1)].sort().values
     again = sample == sample.roll(1)
     again[0] = False
     for source in sources:
         if source.dtype != sample.dtype or source.numel() == 0 or source.is_complex():
             continue
-        values = _ordered(source)
+        values = computable(source.detach().flatten())
         places = torch.searchsorted(sample, values, out_int32=True).clamp_(max=len(sample) - 1)
         present = torch.zeros_like(sample, dtype=torch.bool)
         present[places[sample[places] == values]] = True  # of equal ones, the first
         if bool((present | again).all()):
             return True
     return False
-
-
-def _ordered(t: Tensor) -> Tensor:
-    """The elements as numbers that have an order; PyTorch has none for those of 8 bits."""
-    flat = t.detach().flatten()
-    return flat.float() if flat.is_floating_point() and flat.itemsize == 1 else flat
 
 
 def _written_bytes(out: Tensor) -> int:
@@ -336,13 +332,5 @@ def _written_bytes(out: Tensor) -> int:
 
 def _packed_bytes(weight: Tensor, precision: Precision) -> int:
     if not weight.is_floating_point():
-        return _bytes(weight)
-    return _bytes(weight) * min(PACKED_BYTES[precision], weight.itemsize) // weight.itemsize
-
-
-def _bytes(t: Tensor) -> int:
-    """Memory behind a tensor; elements of an expanded tensor share theirs."""
-    distinct = t.element_size()
-    for size, stride in zip(t.shape, t.stride(), strict=True):
-        distinct *= size if stride else min(size, 1)
-    return distinct
+        return bytes_of(weight)
+    return bytes_of(weight) * min(PACKED_BYTES[precision], weight.itemsize) // weight.itemsize

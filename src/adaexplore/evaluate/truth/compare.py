@@ -13,6 +13,7 @@ from adaexplore.core.problem import PRECISIONS, Likeness, Precision, Tolerance
 from adaexplore.evaluate.truth.error_scale import ErrorScale, error_scale_of, row_length
 from adaexplore.evaluate.truth.pieces import (
     Marks,
+    computable,
     marked_in,
     part_of,
     pieces,
@@ -340,8 +341,3 @@ def as_real(tensor: torch.Tensor) -> torch.Tensor:
     if tensor.is_complex():
         return torch.view_as_real(tensor.resolve_conj())
     return computable(tensor)
-
-
-def computable(tensor: torch.Tensor) -> torch.Tensor:
-    """The same numbers in a dtype that PyTorch computes with; it only stores those of 8 bits."""
-    return tensor.float() if tensor.is_floating_point() and tensor.itemsize == 1 else tensor

@@ -76,3 +76,8 @@ def kept(value: Tensor) -> Tensor:
     large = value.is_cuda and value.nbytes > _HOST_BYTES
     home = torch.empty(value.shape, dtype=value.dtype, device="cpu" if large else value.device)
     return home.copy_(value)
+
+
+def computable(tensor: Tensor) -> Tensor:
+    """The same numbers in a dtype that PyTorch computes with; it only stores those of 8 bits."""
+    return tensor.float() if tensor.is_floating_point() and tensor.itemsize == 1 else tensor

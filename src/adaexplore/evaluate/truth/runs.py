@@ -13,8 +13,8 @@ from torch import nn
 from adaexplore.core.errors import BadProblemError
 from adaexplore.core.problem import Precision, Problem, Workload
 from adaexplore.evaluate.truth.casts import WideCasts, casts_for_precision
-from adaexplore.evaluate.truth.compare import computable, exact
-from adaexplore.evaluate.truth.pieces import kept
+from adaexplore.evaluate.truth.compare import exact
+from adaexplore.evaluate.truth.pieces import computable, kept
 from adaexplore.evaluate.truth.precision import baseline_scope, up_to
 from adaexplore.evaluate.truth.selections import Selections
 from adaexplore.evaluate.truth.steps import Steps

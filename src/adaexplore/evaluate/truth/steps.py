@@ -16,6 +16,8 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from adaexplore.evaluate.truth.pieces import computable
+
 _aten = torch.ops.aten
 _ROUNDING = {
     _aten.round.default,
@@ -98,7 +100,7 @@ class Moved(Steps):  # type: ignore[no-untyped-call]
         if place < len(self._noted) and self._noted[place].shape == value.shape:
             margin = _margin(value, self._noted[place])
             one, other = (_shifted(func, args, kwargs, side * margin) for side in (1, -1))
-            margin = None if bool((_exact(one) == _exact(other)).all()) else margin
+            margin = None if bool((computable(one) == computable(other)).all()) else margin
         self.margins.append(margin)
         return func(*args, **kwargs)
 
@@ -140,11 +142,6 @@ def _margin(value: Tensor, noted: Tensor) -> Tensor:
     moved.masked_fill_(whole, 0.0)  # codes already: a step before has decided
     beside = moved.square().mean(-1, keepdim=True).sqrt() if moved.dim() else moved
     return torch.where(moved > 0, torch.maximum(moved, beside), moved)
-
-
-def _exact(result: Tensor) -> Tensor:
-    """The same numbers; float8 has no comparison."""
-    return result.float() if result.is_floating_point() and result.itemsize == 1 else result
 
 
 def _shifted(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], by: Tensor) -> Tensor:

@@ -320,7 +320,7 @@ def _largest(
 
 
 def _bytes(tensors: Mapping[str, torch.Tensor]) -> int:
-    return sum(t.numel() * t.element_size() for t in tensors.values())
+    return sum(t.nbytes for t in tensors.values())
 
 
 def _over_all(largest: list[dict[Precision, Deviation]]) -> dict[Precision, float]:

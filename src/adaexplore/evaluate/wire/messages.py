@@ -7,13 +7,15 @@ IPC handles. The name of a request's class is its "op".
 
 from __future__ import annotations
 
+import base64
+import pickle
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, get_args
 
+from adaexplore.core import codec
 from adaexplore.core.gradients import Gradients
 from adaexplore.core.problem import Access, Mode, Precision
-from adaexplore.evaluate.wire import codec
 
 Pickled = str
 """A base64-encoded pickle, which only travels from the judge to a candidate's process."""
@@ -21,6 +23,11 @@ Pickled = str
 ReplyT = TypeVar("ReplyT")
 
 _SHORTEST_US, _LONGEST_US = 1e-3, 1e12  # no clock ticks finer; ratios and sums are numbers
+
+
+def pickled(value: Any) -> Pickled:
+    """Return a value as text for a candidate's process."""
+    return base64.b64encode(pickle.dumps(value)).decode()
 
 
 class Request(Generic[ReplyT]):

@@ -36,7 +36,6 @@ class KernelResources:
 
     kernel: str
     num_warps: int
-    num_stages: int
     shared_bytes: int
     registers: int
     spill_bytes: int

@@ -13,7 +13,6 @@ Every form names level and number of the problem:
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -25,6 +24,7 @@ from adaexplore.core.bench import TheirVerdict
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.protocols.benchmark import Answer, BenchmarkTask
 from adaexplore.problems.benchmarks.bound_kernel import FUNCTION, bound
+from adaexplore.problems.benchmarks.scripted.answer import defined
 
 _BY_NUMBER = re.compile(r"(?:.*/)?level_?(?P<level>\d+)/(?:problem_|task_)?(?P<number>\d+)\.py")
 _SAMPLE = re.compile(
@@ -65,7 +65,7 @@ def answers_in(folder: Path, own: Mapping[str, BenchmarkTask]) -> Iterator[Answe
 def _from_file(file: Path, place: str, key: str, own: Mapping[str, BenchmarkTask]) -> Answer:
     source = read_text(file)
     reference = next((f for name in _REFERENCES if (f := file.with_name(name)).is_file()), None)
-    if reference and FUNCTION in _defined(source):
+    if reference and FUNCTION in defined(source):
         return Answer(key, place, bound(source, read_text(reference)), adapted=True)
     pair = file.with_name("ref_code.py")
     if file.name == "custom_code.py" and pair.is_file():
@@ -126,20 +126,9 @@ def _task(key: str, text: str) -> BenchmarkTask:
 
 def _with_module(source: str) -> str:
     """Return the source with a `ModelNew`: its own, or its `Model` under that name."""
-    names = _defined(source)
+    names = defined(source)
     renamed = "Model" in names and "ModelNew" not in names
     return f"{source}\n\nModelNew = Model\n" if renamed else source
-
-
-def _defined(source: str) -> set[str]:
-    """Return the names that a source defines at its top level; none if it is not Python."""
-    try:
-        body = ast.parse(source).body
-    except (SyntaxError, ValueError):
-        return set()
-    named = {node.name for node in body if isinstance(node, ast.ClassDef | ast.FunctionDef)}
-    targets = [each for node in body if isinstance(node, ast.Assign) for each in node.targets]
-    return named | {target.id for target in targets if isinstance(target, ast.Name)}
 
 
 def read_text(file: Path) -> str:

@@ -13,6 +13,7 @@ from adaexplore.core.errors import BadInputError
 from adaexplore.core.labels import FLOAT_WORK
 from adaexplore.core.problem import Likeness
 from adaexplore.core.protocols.benchmark import Answer, BenchmarkNeeds, BenchmarkTask, Exclusion
+from adaexplore.problems.benchmarks.forms import read_text
 from adaexplore.problems.benchmarks.scripted.answer import (
     implementation,
     rows_in,
@@ -129,9 +130,9 @@ def _answers(files: Sequence[Path], folder: Path, known: _Known) -> Iterator[Ans
     for file in files:
         place = file.relative_to(folder).as_posix() if file != folder else file.name
         if file.suffix == ".py" and (task := known.by_stem.get(file.stem)):
-            yield _answer(task, place, implementation(_read(file)))
+            yield _answer(task, place, implementation(read_text(file)))
         elif file.suffix != ".py":
-            yield from _of_rows(rows_in(_read(file)), place, known)
+            yield from _of_rows(rows_in(read_text(file)), place, known)
 
 
 def _of_rows(rows: Sequence[Mapping[str, Any]], place: str, known: _Known) -> Iterator[Answer]:
@@ -177,9 +178,9 @@ def _task(data: Path, row: Mapping[str, Any]) -> _Task:
     if Path(file).stem in _INFINITE:
         return _Task(category, file, "its reference overflows float16 at every size that is timed")
     try:
-        function, times = implementation(_read(source)), _times(data, Path(file).stem)
+        function, times = implementation(read_text(source)), _times(data, Path(file).stem)
         most = _FINITE.get(Path(file).stem, MOST_ELEMENTS)
-        written = problem_text(function, _read(script), most=most, times=times)
+        written = problem_text(function, read_text(script), most=most, times=times)
     except UnusableError as error:
         return _Task(category, file, str(error))
     return _Task(category, file, written=written, likenesses=tuple(_likenesses(row)))
@@ -196,7 +197,7 @@ def _likenesses(row: Mapping[str, Any]) -> Iterator[Likeness]:
 def _times(data: Path, stem: str) -> list[float]:
     """Return the benchmark's own times of a task's sizes, in milliseconds; none without them."""
     file = data / "metrics" / "golden_results" / _TIMED_ON / f"{stem}.json"
-    rows = rows_in(_read(file)) if file.is_file() else []
+    rows = rows_in(read_text(file)) if file.is_file() else []
     return [float(row.get("ms", 0.0)) for row in rows]
 
 
@@ -229,7 +230,7 @@ def _rows(data: Path) -> list[dict[str, Any]]:
         raise BadInputError(
             f"--data {data}: no data/{_TABLE}; give a clone of github.com/BonnieW05/KernelBenchX"
         )
-    rows = rows_in(_read(file))
+    rows = rows_in(read_text(file))
     if not rows or not all("file" in row for row in rows):
         raise BadInputError(f"--data {data}: data/{_TABLE} is no table of tasks")
     return rows
@@ -237,10 +238,3 @@ def _rows(data: Path) -> list[dict[str, Any]]:
 
 def _flat(text: object) -> str:
     return str(text).replace("\n", "").strip()
-
-
-def _read(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInputError(f"{file}: cannot be read: {error}") from None

@@ -70,8 +70,9 @@ def is_dataset(path: Path) -> bool:
     return path.is_dir() and any(_files(path))
 
 
-def entry_of(file: Path) -> DatasetEntry | None:
-    """Return the entry of a definition's file; None where its place is that of no dataset."""
+def entry_of(path: Path) -> DatasetEntry | None:
+    """Return the entry of a definition's file or a task's folder; None where it is in none."""
+    file = path / TASK if path.is_dir() else path
     if file.suffix != ".json" or not file.is_file():
         return None
     if file.name == TASK:

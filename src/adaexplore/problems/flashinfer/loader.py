@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,10 +11,10 @@ from adaexplore.core.errors import BadProblemError
 from adaexplore.core.labels import SYNTHESIZED
 from adaexplore.core.problem import Access, Problem, Tolerance, Workload
 from adaexplore.core.protocols.loader import LoadOptions
+from adaexplore.problems.access import digest_of
 from adaexplore.problems.declared import Declared, declared_in, with_declared
 from adaexplore.problems.flashinfer.choice import DEFAULT_TIMED, DEFAULT_WORKLOADS, chosen
 from adaexplore.problems.flashinfer.dataset import (
-    TASK,
     DatasetEntry,
     entry_named,
     entry_of,
@@ -43,11 +42,11 @@ class FlashInfer:
 
     def can_load(self, path: Path) -> bool:
         """Return whether the path is a dataset, a definition in one, or a task."""
-        return _task(path) is not None or is_dataset(path)
+        return entry_of(path) is not None or is_dataset(path)
 
     def load(self, path: Path, options: LoadOptions) -> Problem:
         """Return the problem of a definition, named after it, with the workloads asked for."""
-        entry = _task(path) or entry_named(path, options.definition)
+        entry = entry_of(path) or entry_named(path, options.definition)
         made = load_entry(entry, options.workloads, options.timed)
         declared = declared_in(ast.parse(made.text), entry.file)
         return declared.over(
@@ -115,14 +114,7 @@ def _access(reads: Sequence[Path]) -> Access:
     """Return the access to files of stored tensors, with a digest of their content."""
     if not reads:
         return Access()
-    digest = hashlib.sha256()
-    for file in reads:
-        digest.update(hashlib.sha256(file.read_bytes()).digest())
-    return Access(reads=tuple(map(str, reads)), digest=digest.hexdigest())
-
-
-def _task(path: Path) -> DatasetEntry | None:
-    return entry_of(path / TASK if path.is_dir() else path)
+    return Access(reads=tuple(map(str, reads)), digest=digest_of(reads))
 
 
 def _usable(

@@ -153,4 +153,4 @@ def _strongest(timing: Timing) -> float | None:
 
 
 def _timing(one: Sample) -> Timing | None:
-    return one.verdict.measured if isinstance(one.verdict, Passed) else None
+    return one.verdict.measured if one.verdict else None

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from adaexplore.problems.flashinfer.dataset import (
-    TASK,
     DatasetEntry,
     dataset_entries,
     entry_named,
@@ -60,17 +59,12 @@ def read_specification(dataset: Path, name: str) -> Specification:
 
 def holds_definitions(path: Path) -> bool:
     """Return whether `read_specification` can read definitions there."""
-    return _own(path) is not None or is_dataset(path)
-
-
-def _own(path: Path) -> DatasetEntry | None:
-    """Return the entry that a path alone names."""
-    return entry_of(path / TASK if path.is_dir() else path)
+    return entry_of(path) is not None or is_dataset(path)
 
 
 def _entry(dataset: Path, name: str) -> DatasetEntry:
     """Return the entry with a name; the folder of a task may have another than its definition."""
-    own = _own(dataset)
+    own = entry_of(dataset)
     known = [own] if own else dataset_entries(dataset)
     tasks = (each for each in known if each.is_task)
     found = next((each for each in tasks if each.definition().name == name), own)

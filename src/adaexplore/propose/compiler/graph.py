@@ -136,7 +136,7 @@ def trace(
         values.append(value.detach().requires_grad_(value.requires_grad))
     graph.recompile()
     result, outputs = _result(program)
-    output_dtypes = tuple(node.meta["val"].dtype for node in _outputs(graph) if _is_tensor(node))
+    output_dtypes = tuple(node.meta["val"].dtype for node in outputs_of(graph) if _is_tensor(node))
     return Traced(
         graph,
         sources,
@@ -150,7 +150,8 @@ def trace(
     )
 
 
-def _outputs(graph: fx.GraphModule) -> tuple[Any, ...]:
+def outputs_of(graph: fx.GraphModule) -> tuple[Any, ...]:
+    """Return what a graph returns, in order."""
     outputs = graph.graph.output_node().args[0]
     assert isinstance(outputs, tuple | list)
     return tuple(outputs)

@@ -23,7 +23,7 @@ from torch._inductor.fx_passes.post_grad import view_to_reshape
 from torch._inductor.graph import GraphLowering
 from torch._inductor.select_algorithm import TritonTemplate, extern_kernels
 
-from adaexplore.propose.compiler.graph import Traced, UnsupportedError, Weight
+from adaexplore.propose.compiler.graph import Traced, UnsupportedError, Weight, outputs_of
 from adaexplore.propose.compiler.tape import Tape
 
 _ALWAYS: dict[str, Any] = {
@@ -159,7 +159,7 @@ class _Lowering:
         """Compile the functional graph, folded or not; called by Inductor."""
         if len(module.graph.find_nodes(op="placeholder")) != len(self._traced.sources):
             raise UnsupportedError("inputs share memory and are changed in place")
-        if len(_outputs(module)) < self._traced.outputs or _returns_mutations():
+        if len(outputs_of(module)) < self._traced.outputs or _returns_mutations():
             raise UnsupportedError("an input is changed in a way that is no copy into it")
         if not self._options.fold:
             return compile_fx.compile_fx_inner(module, inputs, **kwargs)
@@ -221,7 +221,7 @@ def _fold(module: fx.GraphModule, inputs: list[Any]) -> bool:
     freezing_patterns.freezing_passes(module, inputs)
     constant_folding.constant_fold(module)
     module.graph.output_node().meta["user_visible_output_idxs"] = [
-        index for index, node in enumerate(_outputs(module)) if isinstance(node, fx.Node)
+        index for index, node in enumerate(outputs_of(module)) if isinstance(node, fx.Node)
     ]
     return layout
 
@@ -283,19 +283,13 @@ def _dot_precision(precision: str) -> Iterator[None]:
 def _keep_output_dtypes(module: fx.GraphModule, dtypes: tuple[torch.dtype, ...]) -> None:
     """Cast outputs that autocast made smaller back to the dtypes of the reference."""
     output = module.graph.output_node()
-    tensors = [node for node in _outputs(module) if isinstance(node, fx.Node)]
+    tensors = [node for node in outputs_of(module) if isinstance(node, fx.Node)]
     with module.graph.inserting_before(output):
         for node, dtype in zip(tensors, dtypes, strict=True):
             if dtype.is_floating_point:
                 cast = module.graph.call_function(torch.ops.aten.to.dtype, (node, dtype))
                 output.replace_input_with(node, cast)
     module.recompile()
-
-
-def _outputs(module: fx.GraphModule) -> tuple[Any, ...]:
-    outputs = module.graph.output_node().args[0]
-    assert isinstance(outputs, tuple | list)
-    return tuple(outputs)
 
 
 def _returns_mutations() -> bool:

@@ -12,7 +12,7 @@ import ast
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.problem import Problem
@@ -40,22 +40,14 @@ _TUNING_NAME = re.compile(
 class Parameter:
     """A number in the source: its position in bytes, its value and its possible values.
 
-    `name` is unique within the source; `choices` are in order and contain `value`.
+    In a `Space`, `name` is unique, and `choices` are in order and contain `value`.
     """
 
     name: str
     start: int
     end: int
     value: int
-    choices: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _NumberSite:
-    name: str
-    start: int
-    end: int
-    value: int
+    choices: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +98,11 @@ def space_of(candidate: Candidate, problem: Problem) -> Space:
             continue
         seen[site.name] = seen.get(site.name, 0) + 1
         name = site.name if seen[site.name] == 1 else f"{site.name}#{seen[site.name]}"
-        parameters.append(Parameter(name, site.start, site.end, site.value, choices))
+        parameters.append(replace(site, name=name, choices=choices))
     return Space(candidate.source, tuple(parameters))
 
 
-def _choices(site: _NumberSite) -> tuple[int, ...]:
+def _choices(site: Parameter) -> tuple[int, ...]:
     """Return the choices for a number; only itself if it is not to be varied."""
     value = site.value
     if _DEPTH.fullmatch(site.name):
@@ -144,7 +136,7 @@ class _Finder:
             if _is_constexpr(argument)
         }
 
-    def cpp(self) -> Iterator[_NumberSite]:
+    def cpp(self) -> Iterator[Parameter]:
         """Yield constants and macros in the module's strings."""
         for node in ast.walk(self._tree):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -152,21 +144,21 @@ class _Finder:
                 for found in _CPP.finditer(self._text, start, end):
                     kind = "value" if found["value"] else "number"
                     name = (found["name"] or found["macro"]).decode()
-                    yield _NumberSite(name, *found.span(kind), int(found[kind]))
+                    yield Parameter(name, *found.span(kind), int(found[kind]))
 
-    def python(self) -> Iterator[_NumberSite]:
+    def python(self) -> Iterator[Parameter]:
         """Yield numbers that kernels are launched with, and the sources of names used there."""
         names: dict[str, str] = {}
         for name, value in self._uses():
             match value:
                 case ast.Constant(value=int(number)) if not isinstance(number, bool):
-                    yield _NumberSite(name, *self._span(value), number)
+                    yield Parameter(name, *self._span(value), number)
                 case ast.Name(id=source) | ast.Attribute(attr=source):
                     names[source] = name
         for source, value in self._assignments():
             if source in names and isinstance(value, ast.Constant) and type(value.value) is int:
                 name = names[source] if names[source] in _OPTIONS else source
-                yield _NumberSite(name, *self._span(value), value.value)
+                yield Parameter(name, *self._span(value), value.value)
 
     def _uses(self) -> Iterator[tuple[str, ast.expr]]:
         """Yield every place where a kernel gets a tunable number, with its name there."""

@@ -116,8 +116,7 @@ class BenchSummary:
 
 def timing_of(verdict: BenchVerdict) -> Timing | None:
     """Return the times of a right answer, None for any other."""
-    found = verdict.evaluation
-    return found.measured if isinstance(found, Passed) else None
+    return verdict.evaluation.measured if verdict.evaluation else None
 
 
 def summarize_bench(

@@ -12,6 +12,7 @@ from adaexplore.core.evaluation_json import evaluation_to_json
 from adaexplore.core.labels import ALGEBRA, set_apart, winner_set_apart
 from adaexplore.core.problem import PRECISIONS, Precision
 from adaexplore.report.averages import Averages, averages
+from adaexplore.report.calls import summed
 from adaexplore.report.run.headline import Verdict
 from adaexplore.report.run.summary import Summary
 
@@ -239,7 +240,7 @@ def summarize_campaign(
         budget=budget,
         groups=tuple(_group(*key, some) for key, some in members.items() if some),
         unjudged=tuple(result for result in results if not result.judged),
-        spent=_total([result.spent for result in results]),
+        spent=summed(Spending, [result.spent for result in results]),
         wall_s=wall_s,
         categories=tuple(_category_rows(results)),
     )
@@ -294,17 +295,6 @@ def _group(precision: Precision, labelled: bool, results: Sequence[Result]) -> C
         by_algebra=by_algebra,
         like_for_like_without=averages([t.claim for t in others], left) if left else None,
         over_eager_without=averages([t.speedup_eager for t in others], left) if left else None,
-    )
-
-
-def _total(parts: Sequence[Spending]) -> Spending:
-    return Spending(
-        usd=sum(part.usd for part in parts),
-        unpriced=sum(part.unpriced for part in parts),
-        calls=sum(part.calls for part in parts),
-        tokens=sum(part.tokens for part in parts),
-        device_s=sum(part.device_s for part in parts),
-        work_s=sum(part.work_s for part in parts),
     )
 
 

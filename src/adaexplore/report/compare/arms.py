@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from adaexplore.core.errors import BadInputError
+from adaexplore.core.text.hints import near
 from adaexplore.report.compare.traces import Trace
 
 ONLY_ASKED = frozenset({"folder", "seed", "version", "commit"})
@@ -79,6 +79,4 @@ def _name(keys: Sequence[str], facets: Mapping[str, Any]) -> str:
 def _require(key: str, traces: Sequence[Trace]) -> None:
     known = list(dict.fromkeys(name for trace in traces for name in trace.facets))
     if key not in known:
-        near = difflib.get_close_matches(key, known, n=3, cutoff=0.5)
-        hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(known)}"
-        raise BadInputError(f"--by {key}: runs have nothing of that name; {hint}")
+        raise BadInputError(f"--by {key}: runs have nothing of that name; {near(key, known)}")

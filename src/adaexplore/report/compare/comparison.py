@@ -64,15 +64,8 @@ class Pair:
     wins: int
     ties: int
     losses: int
-    p_value: float | None = None
-
-    @property
-    def decision(self) -> Decision:
-        """The decision by the interval."""
-        if self.interval is None or self.samples < MIN_PROBLEMS:
-            return "too few"
-        low, high = self.interval
-        return "faster" if low > 1 else "slower" if high < 1 else "undecided"
+    p_value: float | None
+    decision: Decision
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,9 +167,4 @@ class Comparison:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data for JSON."""
-        data = asdict(self)
-        for group, own in zip(data["groups"], self.groups, strict=True):
-            for checkpoint, ours in zip(group["checkpoints"], own.checkpoints, strict=True):
-                for plain, pair in zip(checkpoint["pairs"], ours.pairs, strict=True):
-                    plain["decision"] = pair.decision
-        return data
+        return asdict(self)

@@ -11,14 +11,17 @@ from adaexplore.core.evaluation import Timing
 from adaexplore.report.averages import NO_KERNEL_SPEEDUP, averages
 from adaexplore.report.compare.arms import SearchArm
 from adaexplore.report.compare.comparison import (
+    MIN_PROBLEMS,
     ArmCurve,
     ArmEffort,
     ArmStanding,
     Checkpoint,
+    Decision,
     FoundSpeedup,
     Pair,
 )
 from adaexplore.report.compare.resample import (
+    Interval,
     PairedRuns,
     geometric_means,
     mean_intervals,
@@ -79,17 +82,26 @@ def pair(
         for ours, theirs in zip(own, other, strict=True)
     ]
     outcomes = Counter(map(_outcome, map(found_by, own), map(found_by, other)))
+    interval, samples = mean_intervals(units)[0], sample_size(units)
     return Pair(
         arm=arm,
         over=over,
         ratio=geometric_means(units)[0],
-        interval=mean_intervals(units)[0],
-        samples=sample_size(units),
+        interval=interval,
+        samples=samples,
         wins=outcomes[1],
         ties=outcomes[0],
         losses=outcomes[-1],
         p_value=permutation_p(units),
+        decision=_decision(interval, samples),
     )
+
+
+def _decision(interval: Interval | None, samples: int) -> Decision:
+    if interval is None or samples < MIN_PROBLEMS:
+        return "too few"
+    low, high = interval
+    return "faster" if low > 1 else "slower" if high < 1 else "undecided"
 
 
 def _log(timing: Timing | None) -> float:

@@ -13,7 +13,6 @@ from adaexplore.report import text
 from adaexplore.report.compare.comparison import (
     MIN_PROBLEMS,
     ArmEffort,
-    ArmStanding,
     Checkpoint,
     Comparison,
     FoundSpeedup,
@@ -148,19 +147,11 @@ def _arms(group: RunGroup, axis: Axis) -> Table:
     everywhere = checkpoints_of(group)
     for i, arm in enumerate(each.arm for each in everywhere[0].standings):
         standings = [checkpoint.standings[i] for checkpoint in everywhere]
-        table.add_row(arm, "mean", *(_standing(each) for each in standings))
+        table.add_row(arm, "mean", *(_figure(each.speedup, each.interval) for each in standings))
         if i:
             pairs = [checkpoint.pairs[i - 1] for checkpoint in everywhere]
-            table.add_row("", "over first", *(_pair(each) for each in pairs))
+            table.add_row("", "over first", *(_figure(each.ratio, each.interval) for each in pairs))
     return table
-
-
-def _standing(standing: ArmStanding) -> str:
-    return _figure(standing.speedup, standing.interval)
-
-
-def _pair(pair: Pair) -> str:
-    return _figure(pair.ratio, pair.interval)
 
 
 def _figure(value: float, interval: tuple[float, float] | None) -> str:

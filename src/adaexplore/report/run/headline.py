@@ -202,10 +202,7 @@ def _waiting(node: Node, searched: Timing) -> Headline:
 
 
 def _unconfirmed(nodes: Sequence[Node]) -> str:
-    passed = sum(
-        isinstance(node.evaluation, Passed) and node.evaluation.measured is not None
-        for node in nodes
-    )
+    passed = sum(node.evaluation.measured is not None for node in nodes)
     if passed == 1:
         return "Measured once, during the search, and not confirmed in a fresh process."
     return (
@@ -229,7 +226,7 @@ def _remeasured(winner: Node, by_id: Mapping[int, Node], others: Mapping[int, Ev
 
 
 def _searched(node: Node) -> str:
-    timing = node.evaluation.measured if isinstance(node.evaluation, Passed) else None
+    timing = node.evaluation.measured
     return text.speedup(timing.speedup) if timing else "nothing"
 
 

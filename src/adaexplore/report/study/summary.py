@@ -55,7 +55,7 @@ class StudySummary:
             "arms": [asdict(arm) for arm in self.arms],
             "cells": [list(cell) for cell in self.cells],
             "scores": [asdict(score) for score in self.scores],
-            "tests": [_tests_json(tests) for tests in self.tests],
+            "tests": [asdict(tests) for tests in self.tests],
             "comparisons": [one.to_json() for one in self.comparisons],
             "kinds": [asdict(row) for row in self.kinds],
             "memory": [asdict(row) for row in self.memory],
@@ -135,10 +135,3 @@ def _notes(runs: Sequence[StudyRun], cells: Sequence[Cell]) -> Iterator[str]:
             f"{open_} winners are left open, whether they are faster: their interval is wide or "
             "their calls are short; the lower end of the interval counts"
         )
-
-
-def _tests_json(tests: ScopeTests) -> dict[str, Any]:
-    data = asdict(tests)
-    for plain, pair in zip(data["pairs"], tests.pairs, strict=True):
-        plain["decision"] = pair.decision
-    return data

@@ -32,10 +32,10 @@ from adaexplore.run.workers import map_parallel
 from adaexplore.store.bench import (
     BenchManifest,
     append_verdict,
-    hold_bench,
     mend_verdicts,
     read_verdicts,
 )
+from adaexplore.store.directory import hold_lock
 
 HOPELESS = 0.1
 """Relative error from which no looser class is tried: bfloat16 autocast is 10 times better."""
@@ -90,7 +90,7 @@ class BenchJudging:
 
         Raises `BadInputError` if another process judges in the folder.
         """
-        with hold_bench(self._path):
+        with hold_lock(self._path):
             mend_verdicts(self._path)
             timer = threading.Timer(self._limit_s or threading.TIMEOUT_MAX, self._stop)
             timer.daemon = True

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from adaexplore.core import codec
 from adaexplore.core.bench import BenchEntry, TheirVerdict
-from adaexplore.evaluate.wire import codec
 from adaexplore.run.api import read_source
 from adaexplore.sandbox.jobs import run_job
 from adaexplore.sandbox.lock import device_lock

@@ -6,7 +6,6 @@ benchmark (see `tasks`), and overrides some.
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,6 +18,7 @@ from adaexplore.core.configure import Spelling, changes, make_config
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.files import why_unread
 from adaexplore.core.protocols.benchmark import Exclusion
+from adaexplore.core.text.hints import near
 from adaexplore.memory.files import BUNDLED
 from adaexplore.problems.flashinfer.dataset import TASK, dataset_entries, entry_named, is_dataset
 from adaexplore.run.campaign.tasks import TASK_KEYS, Tasks, tasks_of
@@ -130,11 +130,6 @@ def campaign_order(what: Sequence[Path], given: Config, op_type: str = "") -> Ca
     if files:
         return read_campaign_file(files[0], given)
     return order_of({}, [{"file": str(path)} for path in paths], Path.cwd(), given)
-
-
-def benchmark_order(table: Mapping[str, Any], given: Config) -> CampaignOrder:
-    """Return the campaign over the tasks of a benchmark; `table` has the keys of `TASK_KEYS`."""
-    return order_of({}, [table], Path.cwd(), given)
 
 
 def _definitions(path: Path, given: Config, op_type: str = "") -> list[Path]:
@@ -268,9 +263,7 @@ def refuse_unknown(
         if key in refused and place:
             raise BadInputError(f"{place}{key}: {once}")
         if key not in known:
-            near = difflib.get_close_matches(key, known, n=3, cutoff=0.5)
-            hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(known)}"
-            raise BadInputError(f"{place}{key}: no such key; {hint}")
+            raise BadInputError(f"{place}{key}: no such key; {near(key, known)}")
 
 
 def _paths(table: Mapping[str, Any], folder: Path) -> list[Path]:

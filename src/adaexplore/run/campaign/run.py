@@ -24,8 +24,8 @@ from adaexplore.report.campaign.summary import (
 from adaexplore.run.campaign.file import (
     CampaignEntry,
     CampaignOrder,
-    benchmark_order,
     campaign_order,
+    order_of,
 )
 from adaexplore.run.campaign.job import CampaignJob, ProgressRow, SharedLimits
 from adaexplore.run.campaign.lessons import check_lessons, lessons_of
@@ -41,10 +41,10 @@ from adaexplore.run.starts import read_starts
 from adaexplore.store import is_run, open_run, read_run
 from adaexplore.store.campaign import (
     create_campaign,
-    hold_campaign,
     read_manifest,
     write_manifest,
 )
+from adaexplore.store.directory import hold_lock
 
 _MAY_CHANGE = ("steps", "budget", "parallel", "allocation", "ray")
 
@@ -67,7 +67,8 @@ def begin_search(table: Mapping[str, Any], given: Config, command: str) -> Path:
 
     `table` has the keys of `tasks.TASK_KEYS`. Raises as `begin_campaign` does.
     """
-    return begin_order(benchmark_order(table, given), command, f"{table['benchmark']}")
+    order = order_of({}, [table], Path.cwd(), given)
+    return begin_order(order, command, f"{table['benchmark']}")
 
 
 def begin_order(order: CampaignOrder, command: str, kind: str) -> Path:
@@ -100,7 +101,7 @@ def change_campaign(path: Path, given: Config) -> None:
             )
     order = order.changed(given)
     _check(order)
-    with hold_campaign(path):
+    with hold_lock(path):
         write_manifest(path, {**manifest, "order": order.to_json()})
         if "ray" in given.model_fields_set:
             for entry in order.entries:
@@ -179,7 +180,7 @@ class CampaignRun:
         self.lost = loop.lost
         with ExitStack() as stack:
             if not config.store:  # in a database, each problem has a lock
-                stack.enter_context(hold_campaign(self.path))
+                stack.enter_context(hold_lock(self.path))
             runs = [stack.enter_context(read_run(c.path)) for c in self._jobs if c.exists]
             stores = [run.store for run in runs]
             shared.over = clock(self._limits, [n for store in stores for n in store.nodes()])

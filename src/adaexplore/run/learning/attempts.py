@@ -37,6 +37,10 @@ class Task:
     command: str
     asks: Path
 
+    def new_run(self) -> NewRun:
+        """Return the content of its run."""
+        return NewRun(self.problem, self.config, self.plan, lambda _: self.command)
+
 
 @dataclass(frozen=True, slots=True)
 class Attempted:
@@ -80,14 +84,11 @@ def attempt_all(
 
 
 def _attempt(servers: Servers, clients: Mapping[str, Client], task: Task) -> Attempted:
-    def new() -> NewRun:
-        return NewRun(task.problem, task.config, task.plan, lambda _: task.command)
-
     def spent() -> str | None:
         return "no candidate is left to repair" if _is_ended(job) else None
 
     steps = task.config.planned_steps
-    with Job(task.run, new, servers, asks=task.asks, steps=steps) as job:
+    with Job(task.run, task.new_run, servers, asks=task.asks, steps=steps) as job:
         if MANUAL in task.plan.proposers:
             files = job.answer(Slice(), lambda run: _missing_asks(job, run))
             if not _is_done(job):

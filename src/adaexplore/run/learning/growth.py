@@ -17,7 +17,7 @@ from adaexplore.core.evaluation import Failed, Passed
 from adaexplore.core.node import Node, planned_steps
 from adaexplore.core.protocols.client import BudgetSpentError, Client
 from adaexplore.memory.files import write_whole
-from adaexplore.run.job import Job, NewRun, Servers, Slice
+from adaexplore.run.job import Job, Servers, Slice
 from adaexplore.run.learning.attempts import Task
 from adaexplore.run.learning.lessons import Lessons, Taught
 from adaexplore.run.workers import Workers
@@ -104,11 +104,10 @@ def _grow(
     """Search a task and learn from it, as far as it goes now."""
     path = folder / f"{task.problem.name}.json"
 
-    def new() -> NewRun:
-        return NewRun(task.problem, task.config, task.plan, lambda _: task.command)
-
     steps = task.config.planned_steps
-    with Job(task.run, new, servers, asks=task.asks, steps=steps, rules=lessons.rules) as job:
+    with Job(
+        task.run, task.new_run, servers, asks=task.asks, steps=steps, rules=lessons.rules
+    ) as job:
         if path.exists():
             lessons.meet(task.problem.name, task.problem, job.nodes()[0])
             return Grown(task, _read(path), earlier=True)

@@ -16,11 +16,11 @@ from adaexplore.sandbox.lock import make_lock_files
 from adaexplore.sandbox.walls import landlock, namespaces, seccomp
 from adaexplore.sandbox.walls.kernel import prctl, syscall
 from adaexplore.sandbox.walls.landlock import READ
+from adaexplore.sandbox.walls.limits import adopt_orphans
 from adaexplore.sandbox.walls.paths import rules
 from adaexplore.sandbox.walls.syscalls import number
 
 _PR_SET_DUMPABLE = 4
-_PR_SET_CHILD_SUBREAPER = 36
 _CAPABILITY_VERSION_3 = 0x2008_0522
 
 _in_force: dict[str, Any] = {}
@@ -34,7 +34,7 @@ def confine(folder: Path, caches: Path, *, gpu: bool, readable: Sequence[str] = 
     write in `folder`; with `gpu`, to use NVIDIA's devices. Returns the descriptor by which a
     `Watchdog` supervises the process, None where the kernel has none.
     """
-    prctl(_PR_SET_CHILD_SUBREAPER, 1)  # it adopts its orphans, so that they are counted
+    adopt_orphans()  # so that they are counted
     prctl(_PR_SET_DUMPABLE, 1)  # unlike trusted processes, because its watchdog reads /proc
     with contextlib.suppress(OSError):  # out of memory, the kernel ends this process first
         Path("/proc/self/oom_score_adj").write_text("1000")

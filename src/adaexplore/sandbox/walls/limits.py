@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import resource
 import signal
@@ -11,6 +10,7 @@ from typing import Any
 
 from adaexplore.sandbox.hub import hub_environment
 from adaexplore.sandbox.lock import LOCKS
+from adaexplore.sandbox.walls.kernel import prctl
 
 STRANGERS = "ADAEXPLORE_STRANGERS"
 """Environment variable of a process whose problems are by strangers: the folder that their
@@ -144,7 +144,7 @@ def clean_environment(folder: str) -> dict[str, str]:
 
 def die_with_parent(parent_pid: int) -> None:
     """Make the kernel kill this process when its parent ends, however it ends."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent_pid:  # the parent ended before the request
         os._exit(1)
 
@@ -154,4 +154,4 @@ def adopt_orphans() -> None:
 
     No descendant can then escape by starting its own session and letting its parent end.
     """
-    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    prctl(_PR_SET_CHILD_SUBREAPER, 1)

@@ -77,10 +77,9 @@ CLONE_THREAD = 0x0001_0000
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """System call that waits for an answer: the calling thread, the call, its first argument."""
+    """System call that waits for an answer: the call and its first argument."""
 
     id: int
-    tid: int
     call: int
     argument: int
 
@@ -106,8 +105,8 @@ def receive(listener: int) -> Question | None:
         if error.errno != errno.ENOENT:
             raise
         return None
-    id_, tid, _, call, _, _, argument, *_ = _QUESTION.unpack(data)
-    return Question(id_, tid, call, argument)
+    id_, _, _, call, _, _, argument, *_ = _QUESTION.unpack(data)
+    return Question(id_, call, argument)
 
 
 def answer(listener: int, question: Question, *, allow: bool) -> None:

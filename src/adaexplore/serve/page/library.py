@@ -16,7 +16,7 @@ from adaexplore.core.evaluation import Timing
 from adaexplore.core.limits import BudgetLimits
 from adaexplore.core.node import busy_s, planned_steps
 from adaexplore.report import Summary
-from adaexplore.report.calls import CallTotals
+from adaexplore.report.calls import CallTotals, summed
 from adaexplore.report.campaign.summary import CampaignSummary
 from adaexplore.report.run.html import page_variables
 from adaexplore.report.study.summary import StudySummary
@@ -204,15 +204,9 @@ def _together(runs: list[Figures], campaign: Entry) -> Figures:
         ended=len(runs) == len(entries) and all(run.ended for run in runs),
         device_s=sum(run.device_s for run in runs),
         busy_s=sum(run.busy_s for run in runs),
-        spent=total([run.spent for run in runs]),
+        spent=summed(CallTotals, [run.spent for run in runs]),
         created_at=created,
     )
-
-
-def total(some: list[CallTotals]) -> CallTotals:
-    """Return the totals of calls together."""
-    names = CallTotals.__dataclass_fields__
-    return CallTotals(**{name: sum(getattr(each, name) for each in some) for name in names})
 
 
 def _campaign(entry: Entry) -> CampaignSummary | StudySummary:

@@ -10,6 +10,7 @@ from importlib.resources import files
 
 from adaexplore.core.errors import AdaExploreError
 from adaexplore.report import Summary, text
+from adaexplore.report.calls import CallTotals, summed
 from adaexplore.report.campaign.html import page_variables as campaign_variables
 from adaexplore.report.campaign.summary import CampaignSummary, Result
 from adaexplore.report.compare.html import page_variables as comparison_variables
@@ -19,7 +20,7 @@ from adaexplore.report.run.html import SCRIPTS
 from adaexplore.report.run.summary import Row
 from adaexplore.report.study.html import page_variables as study_variables
 from adaexplore.run.comparison import compare_runs
-from adaexplore.serve.page.library import Figures, Library, pulse, total
+from adaexplore.serve.page.library import Figures, Library, pulse
 from adaexplore.serve.page.shelf import Entry, Shelf
 
 _TEMPLATES = files("adaexplore.serve.page") / "templates"
@@ -96,7 +97,7 @@ class Views:
         cards = [self._card(e, entries, reader) for e in entries if not e.campaign]
         cards.sort(key=lambda card: (card.state != "running", -card.figures.created_at))
         figures = [card.figures for card in cards]
-        spent = total([each.spent for each in figures])
+        spent = summed(CallTotals, [each.spent for each in figures])
         return self._page(
             "overview.html.j2",
             reader,

@@ -8,12 +8,12 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from adaexplore.core import codec
 from adaexplore.core.problem import Problem, Workload
 from adaexplore.evaluate.judge import trials
 from adaexplore.evaluate.judge.trials import try_baselines
 from adaexplore.evaluate.timing.baselines_trial import Trial
 from adaexplore.evaluate.truth.room import FreeMemory
-from adaexplore.evaluate.wire import codec
 
 SOURCE = """
 import torch

@@ -5,8 +5,8 @@ import math
 
 import pytest
 
+from adaexplore.core import codec
 from adaexplore.core.problem import Access
-from adaexplore.evaluate.wire import codec
 from adaexplore.evaluate.wire import kernel_messages as kernels
 from adaexplore.evaluate.wire import messages as wire
 from adaexplore.evaluate.wire import offline_messages as offline

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaexplore.evaluate.wire import codec
+from adaexplore.core import codec
 from adaexplore.evaluate.wire.tensors import (
     dense_strides,
     fingerprint,

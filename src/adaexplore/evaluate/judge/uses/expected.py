@@ -158,7 +158,7 @@ class Expected:
         names = [n for n, p in model.named_parameters() if p.requires_grad]
         given = tensors_of(self._given.inputs) if of_inputs else []
         tensors = [*given, *model.parameters()]
-        if sum(t.numel() * t.element_size() for t in tensors) > _MOST_BYTES:
+        if sum(t.nbytes for t in tensors) > _MOST_BYTES:
             return []
 
         def make() -> list[Leaf]:

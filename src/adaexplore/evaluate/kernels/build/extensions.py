@@ -17,8 +17,8 @@ import traceback
 from pathlib import Path
 from typing import IO
 
+from adaexplore.core import codec
 from adaexplore.evaluate.kernels.ahead import call_without_data, stand_back, target_for
-from adaexplore.evaluate.wire import codec
 from adaexplore.evaluate.wire.faults import BUILD_FAILED, describe
 from adaexplore.evaluate.wire.messages import Build, Raised
 from adaexplore.sandbox.family import children

@@ -38,7 +38,7 @@ def with_module(answer: str, task: str, names: Sequence[str]) -> str:
     answer that defines none of them stays as it is, and fails.
     """
     called, *others = names
-    found = _defined(answer)
+    found = defined(answer)
     given = next((name for name in (called, *others, FUNCTION) if name in found), None)
     if given is None:
         return answer
@@ -85,7 +85,7 @@ def rows_in(text: str) -> list[dict[str, Any]]:
     return rows if all(isinstance(row, dict) for row in rows) else []
 
 
-def _defined(source: str) -> set[str]:
+def defined(source: str) -> set[str]:
     """Return the names that a source binds at its top level; none if it is not Python."""
     try:
         body = ast.parse(source).body

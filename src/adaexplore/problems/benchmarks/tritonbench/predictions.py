@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from adaexplore.core.errors import BadInputError
+from adaexplore.problems.benchmarks.forms import read_text
 from adaexplore.problems.benchmarks.scripted.answer import rows_in
-from adaexplore.problems.benchmarks.tritonbench.tasks import Checkout, Described, read_text
+from adaexplore.problems.benchmarks.tritonbench.tasks import Checkout, Described
 
 _PROMPTS = ("instruction", "prompt")
 _START, _END = "Functional Description: ", "Wrapper Entry Information:"
@@ -51,7 +52,7 @@ def predictions_in(path: Path) -> Iterator[PredictedLine]:
     files = [path] if path.is_file() else sorted(path.rglob("*.jsonl"))
     for file in files:
         place = file.name if path.is_file() else file.relative_to(path).as_posix()
-        for number, line in enumerate(_lines(file), 1):
+        for number, line in enumerate(read_text(file).splitlines(), 1):
             row = _row(line)
             prompt = next((row[name] for name in _PROMPTS if name in row), None)
             if isinstance(prompt, str) and isinstance(row.get("predict"), str):
@@ -154,13 +155,6 @@ def _names(source: str) -> set[str] | None:
 
 def _flat(text: str) -> str:
     return "".join(text.split())
-
-
-def _lines(file: Path) -> list[str]:
-    try:
-        return file.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInputError(f"{file}: cannot be read: {error}") from None
 
 
 def _row(line: str) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.labels import NO_INDEPENDENT_TRUTH
 from adaexplore.core.protocols.benchmark import OwnTest
+from adaexplore.problems.benchmarks.forms import read_text
 from adaexplore.problems.benchmarks.scripted.answer import SEPARATOR, implementation, rows_in
 from adaexplore.problems.benchmarks.scripted.function import UnusableError
 from adaexplore.problems.benchmarks.scripted.text import WrittenTask, problem_text
@@ -126,11 +127,3 @@ def _unfenced(predict: str) -> str:
         return predict
     code = predict.rpartition("```python")[2]
     return code.replace("<|im_end|>", "").replace("<|EOT|>", "")
-
-
-def read_text(file: Path) -> str:
-    """Return the text of a file of a checkout; raise `BadInputError` where it cannot be read."""
-    try:
-        return file.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInputError(f"{file}: cannot be read: {error}") from None

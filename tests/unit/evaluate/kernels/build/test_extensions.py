@@ -6,9 +6,9 @@ import pickle
 import pytest
 import torch
 
+from adaexplore.core import codec
 from adaexplore.core.problem import Access
 from adaexplore.evaluate.judge.failures import COMPILING, raised
-from adaexplore.evaluate.wire import codec
 from adaexplore.evaluate.wire.messages import Build, RaisedReply, encode
 from adaexplore.sandbox.user.values import Arguments
 from adaexplore.sandbox.walls.limits import candidate_limits

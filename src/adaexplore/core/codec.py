@@ -57,6 +57,8 @@ def _read(hint: Any, data: Any) -> Any:
         return _read_fields(hint, data)
     if hint is float and isinstance(data, int) and not isinstance(data, bool):
         return _float(data)
+    if hint is float and data in ("inf", "-inf", "nan"):  # JSON has no such numbers
+        return float(data)
     _expect(type(data) is hint, data, hint)
     if hint is int:
         return _expect(-_INTEGERS <= data < _INTEGERS, data, hint)
