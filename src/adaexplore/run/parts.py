@@ -85,7 +85,10 @@ def client_of(model: object) -> Client:
 
 
 def take_objects(options: Mapping[str, Any]) -> tuple[Parts, dict[str, Any]]:
-    """Return the objects among the options, and the options that are fields of `Config`."""
+    """Return the objects among the options, and the options that are fields of `Config`.
+
+    Raises `BadInputError` for an object that lacks a method of its Protocol.
+    """
     left = dict(options)
     given = left.pop("model", None)
     models = list(given) if isinstance(given, list | tuple) else [given] if given else []
@@ -94,9 +97,25 @@ def take_objects(options: Mapping[str, Any]) -> tuple[Parts, dict[str, Any]]:
     left |= {"model": named} if named else {}
     own: dict[str, Proposer] = {}
     if not isinstance(left.get("proposer"), str | None):
-        proposer = left.pop("proposer")
+        proposer = _required(left.pop("proposer"), "proposer", "begin", "close")
         own[type(proposer).__name__.lower()] = proposer
     policy: Policy | PolicyFactory | None = None
     if not isinstance(left.get("policy"), str | None):
         policy = left.pop("policy")
-    return Parts(policy, left.pop("evaluator", None), own, clients), left
+        if not callable(policy):  # else it makes one
+            _required(policy, "policy", "select", "record")
+    evaluator = left.pop("evaluator", None)
+    if evaluator is not None:
+        _required(evaluator, "evaluator", "prepare", "evaluate", "close")
+    return Parts(policy, evaluator, own, clients), left
+
+
+def _required(given: Any, name: str, *methods: str) -> Any:
+    """Return an object that has these methods."""
+    missing = [method for method in methods if not callable(getattr(given, method, None))]
+    if missing:
+        raise BadInputError(
+            f"{name}={given!r}: it has no {missing[0]}(); give an object with "
+            f"{' and '.join(f'{method}()' for method in methods)} (docs/architecture.md, Protocols)"
+        )
+    return given

@@ -60,7 +60,8 @@ def current(engine: Engine, place: Path) -> Engine:
         found = format_of(connection)
         if found is None:
             raise BadInputError(
-                f"{place} holds no run: its creation was interrupted; delete it and start again"
+                f"{place} holds no run: its creation was interrupted, or its database is another; "
+                "start again in another folder"
             )
         if found > FORMAT_VERSION:
             raise BadInputError(
