@@ -25,7 +25,11 @@ def ui(
     and stop or continue searches. A search that begins later appears by itself.
     """
     from adaexplore.cli.serve import require_packages
+    from adaexplore.core.errors import BadInputError
 
+    for folder in folders or []:
+        if not folder.is_dir():
+            raise BadInputError(f"{folder}: no such folder; name one that holds runs")
     require_packages()
     from adaexplore.serve.page.app import run_pages
 

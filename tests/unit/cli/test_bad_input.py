@@ -406,3 +406,9 @@ def test_what_libraries_warn_of_is_not_the_user_s():
 
     assert said() == ""
     assert "soon to be removed" in said("-W", "default")
+
+
+def test_pages_of_a_folder_that_is_not_there(adaexplore):
+    result = adaexplore("ui", "nowhere")
+    assert result.code == 2
+    assert result.err == "adaexplore: nowhere: no such folder; name one that holds runs\n"
