@@ -295,6 +295,7 @@ def test_a_reader_cannot_write(database, write):
     assert writer.confirmations() == []
 
 
+whole = st.integers(-(2**63), 2**63 - 1)
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 numbers = st.floats(allow_nan=False)
 pairs = st.tuples(numbers, numbers)
@@ -302,14 +303,14 @@ costs = st.builds(Cost, numbers, numbers)
 plain_json = st.dictionaries(
     texts,
     st.recursive(
-        st.none() | st.booleans() | st.integers() | numbers | texts,
+        st.none() | st.booleans() | whole | numbers | texts,
         lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
         max_leaves=5,
     ),
     max_size=3,
 )
 baselines = st.dictionaries(st.sampled_from(["eager", "compile"]), numbers)
-timings = st.builds(Timing, numbers, pairs, baselines, numbers, pairs, numbers, st.integers())
+timings = st.builds(Timing, numbers, pairs, baselines, numbers, pairs, numbers, whole)
 evaluations = st.builds(
     Passed, st.sampled_from(["fp32", "tf32", "half"]), numbers, timings, costs, texts
 ) | st.builds(
@@ -333,8 +334,8 @@ proposals = st.builds(
 
 
 mechanisms = st.builds(Isolation, network=texts, missing=st.lists(texts).map(tuple))
-environments = st.builds(Environment, gpu=texts, cores=st.integers(), isolation=mechanisms)
-shapes = st.lists(st.integers(), max_size=3).map(tuple)
+environments = st.builds(Environment, gpu=texts, cores=whole, isolation=mechanisms)
+shapes = st.lists(whole, max_size=3).map(tuple)
 outputs = st.lists(st.builds(OutputForm, texts, shapes, texts), max_size=2).map(tuple)
 rooflines = st.just(ReferenceRoofline(8, 2, 1.5, "memory", 4.0e12, {"fp32": 1.5}, 2.0))
 workloads = st.builds(WorkloadFacts, texts, st.just(("own-0",)), outputs, roofline=rooflines)
@@ -343,7 +344,7 @@ references = st.builds(
     baselines_us=st.dictionaries(texts, numbers, max_size=2),
     outputs=outputs,
     roofline=st.none() | rooflines,
-    products=st.none() | st.builds(ReferenceProducts, st.integers(), st.integers(), numbers),
+    products=st.none() | st.builds(ReferenceProducts, whole, st.integers(), numbers),
     labels=st.dictionaries(texts, texts, max_size=2),
     notes=st.lists(texts, max_size=2).map(tuple),
     workloads=st.lists(workloads, max_size=2).map(tuple),

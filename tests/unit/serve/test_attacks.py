@@ -428,7 +428,7 @@ def test_the_audit_log_has_who_did_what_and_no_secret(service, job):
     )
     assert any(entry["status"] in (401, 429) and entry["user"] is None for entry in entries)
     assert not any("forged" in entry for entry in entries)
-    assert service.token.rpartition("_")[2] not in text
+    assert service.token.split("_", 2)[2] not in text
     assert "relu" not in text
 
 
