@@ -344,7 +344,7 @@ references = st.builds(
     baselines_us=st.dictionaries(texts, numbers, max_size=2),
     outputs=outputs,
     roofline=st.none() | rooflines,
-    products=st.none() | st.builds(ReferenceProducts, whole, st.integers(), numbers),
+    products=st.none() | st.builds(ReferenceProducts, whole, whole, numbers),
     labels=st.dictionaries(texts, texts, max_size=2),
     notes=st.lists(texts, max_size=2).map(tuple),
     workloads=st.lists(workloads, max_size=2).map(tuple),
