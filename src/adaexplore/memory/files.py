@@ -20,8 +20,7 @@ import tomlkit
 from tomlkit.items import String, StringType
 
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.files import why_unread
-from adaexplore.core.files import write_whole as write_whole
+from adaexplore.core.files import why_unread, write_whole
 from adaexplore.core.problem import LANGUAGES
 from adaexplore.core.rule import (
     Gain,

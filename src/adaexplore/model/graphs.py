@@ -45,8 +45,10 @@ def capture_call(run: Callable[[ModelCall], Any], call: ModelCall, device: str) 
     reads from the arguments whether a mask is needed: other arguments may need another.
     """
     own = call.copied()
-    warm_aside(partial(run, own), device)
-    reads = noted_reads(partial(run, own))
-    once = partial(run, own) if reads is None else untold(with_reads(partial(run, own), reads))
+    once: Callable[[], Any] = partial(run, own)
+    warm_aside(once, device)
+    reads = noted_reads(once)
+    if reads is not None:
+        once = untold(with_reads(once, reads))
     graph, outputs = capture(once, device)
     return CapturedCall(graph, own, outputs)

@@ -7,6 +7,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from adaexplore.model.mask_reads import noted_reads, with_reads
 
 transformers = pytest.importorskip("transformers")
+pytest.importorskip("transformers.masking_utils")  # which transformers imports late
 TOKENS = torch.arange(16).reshape(2, 8)
 
 

@@ -150,8 +150,8 @@ class CandidateSession:
             case wire.Rebuild():
                 self._rebuild(request)
             case wire.Restore():
-                self._instance, self._first, self._held = self._first, None, []
-                self._kept.clear()
+                self._instance, self._first = self._first, None
+                self._forget_outputs()
             case wire.DeliverAgain():
                 return self._deliver_again()
             case wire.RunOn():
@@ -229,8 +229,8 @@ class CandidateSession:
     def _rebuild(self, request: wire.Rebuild) -> None:
         """Put a second model, made under another seed, in the place of the first."""
         assert self._instance is not None
-        self._first, self._held = self._instance, []
-        self._kept.clear()
+        self._first = self._instance
+        self._forget_outputs()
         try:
             with constants_moved() if request.moved else nullcontext():
                 self._instance = self._instance.rebuilt(request.seed, request.mode)
@@ -264,6 +264,11 @@ class CandidateSession:
         if held and sum(out.nbytes for _, out in held) <= wire.KEPT_BYTES:
             self._kept.append((held, buffers))
         return self._delivered(held, buffers)
+
+    def _forget_outputs(self) -> None:
+        """Let go of the outputs of all calls."""
+        self._held = []
+        self._kept.clear()
 
     def _deliver_again(self) -> wire.Outputs:
         """Deliver the outputs of a call once more that others came after: they are as they were."""
@@ -367,8 +372,8 @@ class CandidateSession:
 
     def _rest(self) -> None:
         """Give back memory, before the process is stopped for a while."""
-        self._held, self._made = [], []
-        self._kept.clear()
+        self._made = []
+        self._forget_outputs()
         gc.collect()
         torch.cuda.empty_cache()  # does nothing where CUDA was not used
 

@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from adaexplore.core.errors import BadInputError
+from adaexplore.core.files import write_whole
 from adaexplore.core.rule import Rule
 from adaexplore.memory.author import Written, written
 from adaexplore.memory.check import Checker
 from adaexplore.memory.extract import Case, Failure, Group, case_id, case_of, counted, grouped
-from adaexplore.memory.files import load_memory, write_whole
+from adaexplore.memory.files import load_memory
 from adaexplore.memory.update import update
 from adaexplore.run.learning.prompt_files import Ask, PromptFiles
 

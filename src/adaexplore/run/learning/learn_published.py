@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from adaexplore.core.errors import BadInputError
+from adaexplore.core.files import write_whole
 from adaexplore.core.rule import Rule, unchecked_rule
 from adaexplore.memory.extract import Failure
-from adaexplore.memory.files import load_memory, write_whole
+from adaexplore.memory.files import load_memory
 from adaexplore.memory.sentences import (
     new_rule,
     read_same,

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from adaexplore.core.ask import MANUAL
 from adaexplore.core.errors import BadInputError
+from adaexplore.core.files import write_whole
 from adaexplore.core.protocols.client import Prompt, Reply
-from adaexplore.memory.files import write_whole
 
 Ask = Callable[[Prompt], Reply]
 

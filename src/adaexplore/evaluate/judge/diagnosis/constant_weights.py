@@ -57,7 +57,8 @@ def use_of_constants(
         timing, own = timings[workload.name], workload.truths.moved_constants
         if own is None or timing.speedup < _GAIN:
             continue
-        how = _use_on(talk, reference, verified, workload, timing.time_us)
+        moved = replace(own, values=constants.values)
+        how = _use_on(talk, reference, verified, workload, moved, timing.time_us)
         if how:
             return _found(constants, how)
     return UseOfConstants()
@@ -68,18 +69,15 @@ def _use_on(
     reference: Reference,
     verified: Verified,
     workload: JudgedWorkload,
+    constants: MovedConstants,
     time_us: float,
 ) -> str:
     """Return how a candidate uses the constants on a workload, empty where it does not."""
-    constants, own = reference.first.truths.moved_constants, workload.truths.moved_constants
-    assert constants is not None
-    assert own is not None
     assert verified.follows is not None
     layout = verified.layouts[workload.name]
-    with_values = replace(own, values=constants.values)
     for _ in range(_TRIES):
         rebuild(talk, reference, constants.seed, verified.follows)
-        other_us = _time_us(_Moved(talk, workload, verified, layout, with_values), time_us)
+        other_us = _time_us(_Moved(talk, workload, verified, layout, constants), time_us)
         if math.isinf(other_us):
             return "its timed calls do not follow other values of"
         talk.ask(wire.Restore())
