@@ -3,9 +3,11 @@
     python lab/benchmarks/cluster_throughput.py --devices 1 2 4 --count 40 --out cluster.json
     python lab/benchmarks/cluster_throughput.py --cpu --devices 1 2 --count 6 --out cluster.json
 
-A cluster is started for each number of devices. The candidates are right, and differ in their
-compiled code, so that none takes its time over from another. `first_s` is the time until each
-device has prepared the reference and judged one candidate; the rate is that of the others.
+A cluster is started for each number of devices. For each GPU, four candidates are under way at
+once. They are right, and differ in their compiled code, so that none takes its time over from
+another. `first_s` is the time until all judges have prepared the reference and three candidates
+each are judged; the rate is that of the others. `canary` has, for each device, the median time of
+its canary beside that work and afterwards, with nothing else.
 """
 
 from __future__ import annotations
@@ -18,14 +20,21 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from adaexplore.core import Candidate, Config, Problem
 from adaexplore.run import open_session
+from adaexplore.run.cluster.remote import RayDevice
+
+_IDLE_CANARIES = 20
+_STEPS_EACH = 4  # for each GPU: candidates are compiled while another is timed
 
 REFERENCE = """
 import torch
@@ -98,6 +107,11 @@ def main() -> None:
         for row in found:
             ratio = row["candidates_per_minute"] / found[0]["candidates_per_minute"]
             print(f"{row['devices']}: {row['candidates_per_minute']:.1f} a minute, {ratio:.2f}x")
+            for device, took in row["canary"].items():
+                part = took["busy_us"] / took["idle_us"] - 1
+                print(
+                    f"  the canary of {device}: {took['idle_us']:.1f} us, {part:+.2%} beside work"
+                )
 
 
 def measured(devices: int, count: int, *, on_gpu: bool) -> dict[str, Any]:
@@ -133,7 +147,11 @@ def judged(address: str, devices: int, count: int, *, on_gpu: bool) -> dict[str,
     source = REFERENCE.replace("SIZE", "4096" if on_gpu else "64")
     problem = Problem("gated", source, "triton" if on_gpu else "cpp", "cuda:0" if on_gpu else "cpu")
     template = ON_GPU if on_gpu else ON_CPU
-    with open_session(problem, Config(ray=address), parallel=devices) as session:
+    with (
+        canaries_noted() as noted,
+        open_session(problem, Config(ray=address), parallel=devices) as session,
+    ):
+        steps = devices if problem.device == "cpu" else _STEPS_EACH * devices
 
         def judge(number: int) -> str:
             candidate = Candidate(template.format(number=number), problem.language)
@@ -141,21 +159,45 @@ def judged(address: str, devices: int, count: int, *, on_gpu: bool) -> dict[str,
 
         began = time.monotonic()
         session.evaluator.prepare()
-        with ThreadPoolExecutor(devices) as threads:
-            first = list(threads.map(judge, range(devices)))
+        with ThreadPoolExecutor(steps) as threads:
+            first = Counter(threads.map(judge, range(begins := 3 * steps)))
             first_s = time.monotonic() - began
             began = time.monotonic()
-            statuses = Counter(threads.map(judge, range(devices, devices + count)))
+            statuses = Counter(threads.map(judge, range(begins, begins + count)))
             wall_s = time.monotonic() - began
+        busy_us = {device: median(times) for device, times in noted.items()}
+        idle_us = {
+            device: median(device.canary_us() for _ in range(_IDLE_CANARIES)) for device in busy_us
+        }
     return {
         "devices": devices,
+        "at_once": steps,
         "first_s": first_s,
-        "first": first,
+        "first": dict(first),
         "candidates": count,
         "statuses": dict(statuses),
         "wall_s": wall_s,
         "candidates_per_minute": 60 * count / wall_s,
+        "canary": {d.id: {"busy_us": busy_us[d], "idle_us": idle_us[d]} for d in busy_us},
     }
+
+
+@contextmanager
+def canaries_noted() -> Iterator[dict[RayDevice, list[float]]]:
+    """Note the times of the canaries of all devices in the body."""
+    noted: dict[RayDevice, list[float]] = defaultdict(list)
+    canary_us = RayDevice.canary_us
+
+    def timed(device: RayDevice) -> float:
+        time_us = canary_us(device)
+        noted[device].append(time_us)
+        return time_us
+
+    RayDevice.canary_us = timed  # type: ignore[method-assign, assignment]
+    try:
+        yield noted
+    finally:
+        RayDevice.canary_us = canary_us  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":

@@ -115,7 +115,7 @@ def _timings(lane: Lane, options: argparse.Namespace) -> Iterator[Timing]:
     problem = adaexplore.load_problem(
         options.problem,
         device=options.device,
-        language="cpp" if options.device == "cpu" else "triton",
+        language=options.language or ("cpp" if options.device == "cpu" else "triton"),
         precision=options.precision,
     )
     candidate = Candidate(options.kernel.read_text(encoding="utf-8"), problem.language)
@@ -137,6 +137,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("problem", type=Path)
     parser.add_argument("kernel", type=Path)
     parser.add_argument("--device", default="cuda:0")
+    parser.add_argument("--language", help="of the kernel; default: triton, on the CPU cpp")
     parser.add_argument("--precision", default="fp32")
     parser.add_argument("--times", type=int, default=20)
     parser.add_argument("--timeout-s", type=float, default=120.0)

@@ -1,6 +1,7 @@
-"""One kernel forward, one backward that also adds up the weight's gradient by blocks of rows.
+"""One kernel forward, one backward that also adds up the weight's gradient by program.
 
-The backward pass reads each row once, for the inputs' gradient and for the weight's.
+The backward pass reads each row once, for the inputs' gradient and for the weight's. Its programs
+fill the GPU once, and load a row while they work on the one before.
 """
 
 import torch
@@ -8,7 +9,12 @@ import triton
 import triton.language as tl
 from torch import nn
 
-ROWS = 16  # of a program of the backward pass: more make fewer partial sums, and fewer programs
+MULTIPROCESSORS = 132  # of an H200; other numbers give the same results
+CONFIGURATIONS = [
+    triton.Config({"PER_SM": per_sm, "STAGES": stages}, num_warps=warps)
+    for per_sm, warps in ((1, 16), (2, 8), (3, 8), (4, 4))
+    for stages in (1, 2, 3)
+]
 
 
 @triton.jit
@@ -30,7 +36,7 @@ def norm_forward(
     tl.store(y_ptr + at, (total * scale * weight).to(y_ptr.dtype.element_ty), mask=inside)
 
 
-@triton.autotune([triton.Config({}, num_warps=warps) for warps in (4, 8, 16)], key=["N"])
+@triton.autotune(CONFIGURATIONS, key=["M", "N"])
 @triton.jit
 def norm_backward(
     dy_ptr,
@@ -42,17 +48,17 @@ def norm_backward(
     partial_ptr,
     M,
     N,
-    ROWS: tl.constexpr,
     BLOCK: tl.constexpr,
+    PER_SM: tl.constexpr,  # noqa: ARG001 - the grid has so many programs for each multiprocessor
+    STAGES: tl.constexpr,
 ):
-    program = tl.program_id(0).to(tl.int64)
+    program = tl.program_id(0)
     column = tl.arange(0, BLOCK)
     inside = column < N
     weight = tl.load(weight_ptr + column, mask=inside, other=0.0).to(tl.float32)
     dweight = tl.zeros([BLOCK], tl.float32)
-    first = program * ROWS
-    for row in range(first, tl.minimum(first + ROWS, M)):
-        at = row * N + column
+    for row in tl.range(program, M, tl.num_programs(0), num_stages=STAGES):
+        at = row.to(tl.int64) * N + column
         dy = tl.load(dy_ptr + at, mask=inside, other=0.0).to(tl.float32)
         total = tl.load(total_ptr + at, mask=inside, other=0.0).to(tl.float32)
         dtotal = tl.load(dtotal_ptr + at, mask=inside, other=0.0).to(tl.float32)
@@ -63,7 +69,7 @@ def norm_backward(
         dx = dtotal + (inner - normed * mean) * scale
         tl.store(dx_ptr + at, dx.to(dx_ptr.dtype.element_ty), mask=inside)
         dweight += dy * normed
-    tl.store(partial_ptr + program * N + column, dweight, mask=inside)
+    tl.store(partial_ptr + program.to(tl.int64) * N + column, dweight, mask=inside)
 
 
 @triton.jit
@@ -99,9 +105,13 @@ class Norm(torch.autograd.Function):
         N = total.shape[-1]
         M = total.numel() // N
         dx, dweight = torch.empty_like(total), torch.empty_like(weight)
-        programs = triton.cdiv(M, ROWS)
-        partial = torch.empty(programs, N, dtype=torch.float32, device=dx.device)
-        norm_backward[(programs,)](
+        most = MULTIPROCESSORS * max(config.kwargs["PER_SM"] for config in CONFIGURATIONS)
+        partial = torch.empty(min(most, M), N, dtype=torch.float32, device=dx.device)
+
+        def programs(chosen):
+            return (min(MULTIPROCESSORS * chosen["PER_SM"], M),)
+
+        norm_backward[programs](
             dy,
             dtotal,
             total,
@@ -111,10 +121,10 @@ class Norm(torch.autograd.Function):
             partial,
             M,
             N,
-            ROWS=ROWS,
             BLOCK=triton.next_power_of_2(N),
         )
-        add_rows[(triton.cdiv(N, 32),)](partial, dweight, programs, N, ROWS=64, COLUMNS=32)
+        rows = programs(norm_backward.best_config.kwargs)[0]
+        add_rows[(triton.cdiv(N, 32),)](partial, dweight, rows, N, ROWS=64, COLUMNS=32)
         return dx, dx, dweight, None
 
 
