@@ -55,6 +55,7 @@ def evaluate(
     from adaexplore.core.errors import BadInputError, InfrastructureError
     from adaexplore.core.evaluation_json import evaluation_to_json
     from adaexplore.run.api import judge
+    from adaexplore.run.session import device_of
 
     if min_speedup is not None and not 0 < min_speedup < math.inf:  # nor NaN
         raise BadInputError(f"--min-speedup {min_speedup:g}: write a positive number, such as 1.2")
@@ -70,7 +71,9 @@ def evaluate(
         verdict, labels = there.verdict, there.labels
     else:
         require_definitions(problem, flashinfer, sol)
-        progress = EvaluationProgress(Console(stderr=True))
+        config = ctx.obj
+        device = None if config.ray else device_of(config.device)
+        progress = EvaluationProgress(Console(stderr=True), device)
         with progress:
             judged = judge(problem, candidate, ctx.obj, listener=progress)
         verdict, labels = judged.verdict, judged.labels

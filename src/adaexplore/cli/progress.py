@@ -7,6 +7,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from adaexplore.cli.waits import DeviceWatch
 from adaexplore.core.evaluation import Estimate, Failed
 from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.node import Node, StepKind
@@ -18,18 +19,26 @@ from adaexplore.store import read_run
 
 
 class EvaluationProgress(Listener):
-    """A spinner with the preparation under way; on a console that is no terminal, a line each."""
+    """A spinner with the preparation under way; on a console that is no terminal, a line each.
 
-    def __init__(self, console: Console) -> None:
+    `device` is that of this machine which the evaluation uses, None for another machine's.
+    """
+
+    def __init__(self, console: Console, device: str | None) -> None:
         self._console = console
         self._spinner = console.status("")
+        self._watch = DeviceWatch(device, self.notice) if device else None
 
     def __enter__(self) -> EvaluationProgress:
         if self._console.is_terminal:
             self._spinner.start()
+        if self._watch:
+            self._watch.start()
         return self
 
     def __exit__(self, *_: object) -> None:
+        if self._watch:
+            self._watch.stop()
         self._spinner.stop()
 
     def working(self, activity: str) -> None:
@@ -55,6 +64,7 @@ class SearchProgress(Listener):
         self._console = console
         self._variants = variants
         self.is_open = False
+        self._watch: DeviceWatch | None = None
         self._steps = 0
         self._proposing: set[int] = set()
         self._evaluating = 0
@@ -74,6 +84,8 @@ class SearchProgress(Listener):
         return self
 
     def __exit__(self, *_: object) -> None:
+        if self._watch:
+            self._watch.stop()
         self._bar.stop()
 
     def working(self, activity: str) -> None:
@@ -91,6 +103,9 @@ class SearchProgress(Listener):
         self.is_open = True
         with read_run(path) as directory:
             run, done = directory.store.run(), directory.store.node_count()
+        if not run.config.ray:
+            self._watch = DeviceWatch(run.problem.device, self.notice)
+            self._watch.start()
         planned = len(starts_of(run)) + run.steps + run.config.tune
         self._steps = done + self._variants if self._variants else planned
         self._line(f"mode of the reference: {run.problem.mode}")

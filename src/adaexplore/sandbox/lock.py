@@ -118,6 +118,17 @@ def stand_back(device: str) -> None:
     _take(fd, device, exclusive)
 
 
+def holders(device: str) -> set[int]:
+    """Return the processes that hold the lock of a device, those that the kernel shows here."""
+    try:
+        inode = lock_file(device).stat().st_ino
+        lines = Path("/proc/locks").read_text().splitlines()
+    except OSError:
+        return set()
+    locks = [line.split() for line in lines if " FLOCK " in line and "->" not in line]
+    return {int(pid) for *_, pid, place, _, _ in locks if place.endswith(f":{inode}")} - {0}
+
+
 def lock_file(device: str) -> Path:
     """Return the path of a device's lock; one GPU has one lock under all its names.
 
