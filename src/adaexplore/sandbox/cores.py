@@ -62,8 +62,13 @@ def shares(gpu: int, gpus: int, cores: Sequence[frozenset[int]]) -> Shares | Non
 
 def shares_here(gpu: int) -> Shares | None:
     """Return the shares of a GPU on this machine, of the processors that this process may use."""
-    gpus = max(len(list(Path("/dev").glob("nvidia[0-9]*"))), gpu + 1)
+    gpus = max(gpus_here(), gpu + 1)
     return shares(gpu, gpus, physical_cores(os.sched_getaffinity(0)))
+
+
+def gpus_here() -> int:
+    """Return the number of NVIDIA GPUs of this machine, visible to this process or not."""
+    return len(list(Path("/dev").glob("nvidia[0-9]*")))
 
 
 def physical_cores(processors: Collection[int], topology: Path = _TOPOLOGY) -> list[frozenset[int]]:

@@ -23,9 +23,13 @@ _MOST = 4  # on an H200 an evaluation holds the device for a third to two thirds
 _CORES_EACH = 4
 
 
-def evaluators_for(parallel: int) -> int:
-    """Return the number of evaluators for these steps in flight, by this machine's processors."""
-    return max(min(parallel, _MOST, len(os.sched_getaffinity(0)) // _CORES_EACH), 1)
+def evaluators_for(parallel: int, devices: int = 1) -> int:
+    """Return the number of evaluators of a device for so many steps in flight.
+
+    By this machine's processors, which `devices` share.
+    """
+    cores = len(os.sched_getaffinity(0)) // max(devices, 1)
+    return max(min(parallel, _MOST, cores // _CORES_EACH), 1)
 
 
 class EvaluatorPool:

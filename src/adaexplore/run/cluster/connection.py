@@ -26,8 +26,8 @@ _KIND_SHARE = 0.001  # of the resource that only marks the nodes of a kind
 _CONNECT_S = 5.0
 _ANSWER_S = 5.0
 _AGAIN_S = 1.0
-_AT_ONCE = 8
-"""Calls at once in an actor: one judges, the others are jobs and ends."""
+_AT_ONCE = 16
+"""Calls at once in an actor: at most four judge, the others are jobs and ends."""
 
 
 def connect(address: str) -> Any:

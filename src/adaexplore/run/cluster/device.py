@@ -19,8 +19,9 @@ from adaexplore.core.evaluation_json import evaluation_to_json
 from adaexplore.core.problem import Problem
 from adaexplore.core.uses import uses_to_json
 from adaexplore.core.version import __version__
-from adaexplore.evaluate.judge.local import LocalEvaluator
+from adaexplore.evaluate.judge.pool import EvaluatorPool, evaluators_for
 from adaexplore.run.processes import describe, kind_of_evaluator, start_server
+from adaexplore.sandbox.cores import gpus_here
 from adaexplore.sandbox.gpus import VISIBLE, alone
 from adaexplore.sandbox.jobs import run_job
 from adaexplore.sandbox.process import ForkServer, Worker, WorkerDiedError
@@ -28,7 +29,8 @@ from adaexplore.sandbox.walls.isolation import missing_for_strangers
 from adaexplore.sandbox.walls.limits import STRANGERS
 
 _MOST_JUDGES = 2
-"""Judges that keep their references on a device: a campaign goes back and forth."""
+"""Problems whose judges keep their references on a device: a campaign goes back and forth."""
+_MOST_AT_ONCE = 4
 _CANARY = "adaexplore.evaluate.timing.canary:main"
 _CANARY_S = 120.0
 _OF_RAY = "RAY_RAYLET_PID"
@@ -53,22 +55,33 @@ class Order:
         return repr(asdict(self))
 
 
+@dataclass(frozen=True, slots=True)
+class _Judges:
+    """The judges of an order, and the seconds that their longest call takes."""
+
+    pool: EvaluatorPool
+    longest_s: float
+
+
 class Device:
     """Judges candidates of several problems on the one device that Ray gives to this process.
 
-    Confined processes run the code of candidates, as on a machine without Ray. All methods take and
-    return plain data; one thread at a time judges, while others may run jobs.
+    Confined processes run the code of candidates, as on a machine without Ray. On a GPU, candidates
+    are compiled while another is timed, as many at once as `begin` says. All methods take and
+    return plain data, and may be called from several threads.
     """
 
     def __init__(self) -> None:
         _forget_threads_of_ray()
         self._guard = threading.Lock()
         self._servers: dict[tuple[str, bool], ForkServer] = {}
-        self._judges: OrderedDict[str, LocalEvaluator] = OrderedDict()
+        self._judges: OrderedDict[str, _Judges] = OrderedDict()
+        self._seats = 1
+        self._canary_guard = threading.Lock()
         self._canary: Worker | None = None
 
-    def begin(self, order: Order, release: str) -> dict[str, str]:
-        """Begin with the processes of an order; return the device's name, id and kind.
+    def begin(self, order: Order, release: str) -> dict[str, Any]:
+        """Begin with the processes of an order; return the device's name, id, kind and seats.
 
         Raises `BadInputError` where this machine cannot judge for the caller.
         """
@@ -86,7 +99,9 @@ class Device:
             os.environ[STRANGERS] = tempfile.mkdtemp(prefix="adaexplore-strangers-")
         found = Environment.from_json(self.describe(order))
         place = f"gpu {os.environ.get(VISIBLE, '0')}" if found.gpu else "the cpu"
+        self._seats = evaluators_for(_MOST_AT_ONCE, gpus_here()) if found.gpu else 1
         return {
+            "seats": self._seats,
             "name": f"{place} of {platform.node()}",
             "id": f"{platform.node()} {place}",
             "kind": found.gpu or f"{found.cpu}, {found.threads} threads",
@@ -100,33 +115,35 @@ class Device:
     def canary_us(self, order: Order) -> float:
         """Time the canary, with the device to itself."""
         device, environment = alone(order.problem["device"])
-        if self._canary is None:
-            server = self._server(Problem.from_json(order.problem))
-            self._canary = server.spawn(_CANARY, name="canary", environment=environment)
-        try:
-            time_us: float = self._canary.call({"device": device}, _CANARY_S)["time_us"]
-        except (TimeoutError, WorkerDiedError) as error:
-            self._canary = None
-            raise InfrastructureError(f"its canary ended: {error}") from error
+        with self._canary_guard:
+            if self._canary is None:
+                server = self._server(Problem.from_json(order.problem))
+                self._canary = server.spawn(_CANARY, name="canary", environment=environment)
+            try:
+                time_us: float = self._canary.call({"device": device}, _CANARY_S)["time_us"]
+            except (TimeoutError, WorkerDiedError) as error:
+                self._canary = None
+                raise InfrastructureError(f"its canary ended: {error}") from error
         return time_us
 
     def open(self, order: Order) -> float:
-        """Make room for a judge of an order; return the seconds that its longest call takes."""
-        return self._judge(order).longest_s
+        """Make room for the judges of an order; return the seconds that a call takes at most."""
+        return self._judges_of(order).longest_s
 
     def prepare(self, order: Order) -> dict[str, Any]:
         """Return the facts about the reference, as `ReferenceFacts.to_json`."""
-        return self._judge(order).prepare().to_json()
+        return self._judges_of(order).pool.prepare().to_json()
 
     def evaluate(
         self, order: Order, candidate: Candidate, parent: Candidate | None, again: bool
     ) -> dict[str, Any]:
         """Return a verdict, as `evaluation_to_json`."""
-        return evaluation_to_json(self._judge(order).evaluate(candidate, parent, again=again))
+        pool = self._judges_of(order).pool
+        return evaluation_to_json(pool.evaluate(candidate, parent, again=again))
 
     def try_uses(self, order: Order, candidate: Candidate) -> list[dict[str, Any]]:
         """Return the uses of a winner, as `uses_to_json`."""
-        return uses_to_json(self._judge(order).try_uses(candidate))
+        return uses_to_json(self._judges_of(order).pool.try_uses(candidate))
 
     def run_job(
         self,
@@ -149,11 +166,11 @@ class Device:
         )
 
     def close(self, order: Order) -> None:
-        """End the judge of an order; a call that waits for it ends with an error."""
+        """End the judges of an order; a call that waits for one ends with an error."""
         with self._guard:
-            judge = self._judges.pop(order.key, None)
-        if judge:
-            judge.close()
+            judges = self._judges.pop(order.key, None)
+        if judges:
+            judges.pool.close()
 
     def _server(self, problem: Problem) -> ForkServer:
         with self._guard:
@@ -162,26 +179,36 @@ class Device:
                 self._servers[key] = start_server(problem)
             return self._servers[key]
 
-    def _judge(self, order: Order) -> LocalEvaluator:
-        """Return the judge of an order; end the one used least recently where there are many."""
+    def _judges_of(self, order: Order) -> _Judges:
+        """Return the judges of an order; end those used least recently where there are many."""
         problem = Problem.from_json(order.problem)
         server, evicted = self._server(problem), None
         with self._guard:
             if order.key not in self._judges:
                 if len(self._judges) >= _MOST_JUDGES:
                     _, evicted = self._judges.popitem(last=False)
-                self._judges[order.key] = kind_of_evaluator(problem)(
-                    server,
-                    problem,
-                    timeout_s=order.timeout_s,
-                    memory_bytes=order.memory_bytes,
-                    brief=order.brief,
-                )
+                self._judges[order.key] = self._new_judges(server, problem, order)
             self._judges.move_to_end(order.key)
-            judge = self._judges[order.key]
+            judges = self._judges[order.key]
         if evicted:
-            evicted.close()
-        return judge
+            evicted.pool.close()
+        return judges
+
+    def _new_judges(self, server: ForkServer, problem: Problem, order: Order) -> _Judges:
+        evaluators = [
+            kind_of_evaluator(problem)(
+                server,
+                problem,
+                timeout_s=order.timeout_s,
+                memory_bytes=order.memory_bytes,
+                brief=order.brief,
+                beside=number,
+            )
+            for number in range(self._seats)
+        ]
+        pool = EvaluatorPool(evaluators, on_gpu=problem.device != "cpu")
+        in_turn = 2 if self._seats > 1 else 1  # a call may wait for another, to have the device
+        return _Judges(pool, in_turn * evaluators[0].longest_s)
 
 
 def _forget_threads_of_ray() -> None:

@@ -59,13 +59,13 @@ class DeviceMaker(Protocol):
 
 
 class Fleet:
-    """Devices of one kind; a thread has one to itself while it works there.
+    """Devices of one kind; a thread has a seat of a device while it works there.
 
-    Ray places the devices, as many as `want` asks for, and ends them with this process. One that is
-    lost is replaced by the next that the cluster has. One whose canary takes too long before or
-    after timed work rests, and the work is done again elsewhere. Where no device is at work or
-    free for `patience_s` seconds, those who wait get a `ClusterGoneError`; where the head of the
-    cluster is gone, all do.
+    It gets the device with the least work, of those with a seat left. Ray places the devices, as
+    many as `want` asks for, and ends them with this process. One that is lost is replaced by the
+    next that the cluster has. One whose canary takes too long before or after timed work rests, and
+    the work is done again elsewhere. Where no device is there for `patience_s` seconds, those who
+    wait get a `ClusterGoneError`; where the head of the cluster is gone, all do.
     """
 
     def __init__(self, cluster: DeviceMaker, patience_s: float, rest_s: float = _REST_S) -> None:
@@ -77,8 +77,7 @@ class Fleet:
         self._over = _CLOSED
         self._wanted = 0
         self._coming = 0  # devices that begin, or rest
-        self._free: list[Remote] = []
-        self._busy: list[Remote] = []
+        self._taken: dict[Remote, int] = {}  # seats of the devices that are there
         self._all: list[Remote] = []
         self._kind = ""
         self._trouble: AdaExploreError | None = None
@@ -113,8 +112,8 @@ class Fleet:
         """Do work on a device that may be at work on something else; raises as `timed` does."""
         for _ in range(_MOST_TRIES):
             with self._changed:
-                self._wait(lambda: bool(self._free or self._busy))
-                device = (self._free or self._busy)[0]
+                self._wait(lambda: bool(self._taken))
+                device = min(self._taken, key=self._taken.__getitem__)
             try:
                 return work(device)
             except DeviceLostError as error:  # who has it, or takes it next, replaces it
@@ -125,7 +124,7 @@ class Fleet:
     def tell_all(self, method: str, *arguments: Any) -> None:
         """Call a method on all devices that are there."""
         with self._changed:
-            there = [*self._free, *self._busy]
+            there = list(self._taken)
         for device in there:
             try:
                 device.call(method, *arguments)
@@ -143,7 +142,7 @@ class Fleet:
             if not self._closed.is_set():
                 self._over = why
                 self._closed.set()
-            devices, self._all, self._free, self._busy = self._all, [], [], []
+            devices, self._all, self._taken = self._all, [], {}
             self._changed.notify_all()
             return devices
 
@@ -172,19 +171,21 @@ class Fleet:
         while tries < _MOST_TRIES:
             device = self._take(prefer)
             self._pass_on(tell)
+            begun = False
             try:
                 check(device)
-                tries += 1
+                begun = True
                 result = work(device)
                 check(device)
             except DeviceLostError as error:
                 if self._closed.is_set():
                     raise ClusterGoneError(self._over) from error
-                self._say(f"{error}; its work begins again on another device")
-                self._replace(device)
+                line = f"{error}; its work begins again on another device"
+                if self._replace(device, line):  # else other work took it down
+                    tries += begun
             except _TooSlowError as error:
-                self._say(str(error))
-                self._rest(device)
+                self._rest(device, str(error))
+                tries += begun
             except BaseException:
                 self._give_back(device)
                 raise
@@ -208,12 +209,15 @@ class Fleet:
 
     def _take(self, prefer: Remote | None) -> Remote:
         with self._changed:
-            self._wait(lambda: bool(self._free))
-            device = prefer if prefer in self._free else self._free[0]
+            self._wait(lambda: bool(self._with_seats()))
+            free = self._with_seats()
+            device = prefer if prefer in free else min(free, key=self._taken.__getitem__)
             assert device is not None
-            self._free.remove(device)
-            self._busy.append(device)
+            self._taken[device] += 1
             return device
+
+    def _with_seats(self) -> list[Remote]:
+        return [device for device, taken in self._taken.items() if taken < device.seats]
 
     def _wait(self, until: Callable[[], bool]) -> None:
         """Wait for a condition, and not for long while no device is there."""
@@ -221,9 +225,9 @@ class Fleet:
         while not until():
             if self._closed.is_set():
                 raise ClusterGoneError(self._over)
-            if not self._coming and not self._busy and not self._free:
+            if not self._coming and not self._taken:
                 raise self._trouble or ClusterGoneError(self._none_left())
-            if self._busy:
+            if self._taken:  # all are at work
                 deadline = None
             else:
                 deadline = deadline or time.monotonic() + self._patience_s
@@ -241,27 +245,32 @@ class Fleet:
 
     def _give_back(self, device: Remote) -> None:
         with self._changed:
-            if device in self._busy:  # else all were closed meanwhile
-                self._busy.remove(device)
-                self._free.append(device)
+            if device in self._taken:  # else it was lost, or all were closed meanwhile
+                self._taken[device] = max(self._taken.pop(device) - 1, 0)  # the last in turn
                 self._changed.notify_all()
 
-    def _replace(self, device: Remote) -> None:
-        """Take a device that is lost out; another is to come."""
-        self._leave(device)
-        device.kill()
-        self._in_background(self._bring)
+    def _replace(self, device: Remote, line: str) -> bool:
+        """Take a device that is lost out, and say so; another is to come."""
+        is_first = self._leave(device, line)
+        if is_first:
+            device.kill()
+            self._in_background(self._bring)
+        return is_first
 
-    def _rest(self, device: Remote) -> None:
-        self._leave(device)
-        self._in_background(lambda: self._recover(device))
+    def _rest(self, device: Remote, line: str) -> None:
+        if self._leave(device, line):
+            self._in_background(lambda: self._recover(device))
 
-    def _leave(self, device: Remote) -> None:
+    def _leave(self, device: Remote, line: str) -> bool:
+        """Take a device out; return False where another thread that worked there has done so."""
         with self._changed:
-            if device in self._busy:
-                self._busy.remove(device)
-                self._coming += 1
-                self._changed.notify_all()
+            if device not in self._taken:
+                return False
+            del self._taken[device]
+            self._coming += 1
+            self._say(line)
+            self._changed.notify_all()
+            return True
 
     def _bring(self) -> None:
         """Ask for devices until one is there; end where that cannot succeed."""
@@ -309,7 +318,7 @@ class Fleet:
         with self._changed:
             self._coming -= 1
             if not self._closed.is_set():
-                self._free.append(device)
+                self._taken[device] = 0
             self._changed.notify_all()
 
     def _forget(self, device: Remote) -> None:

@@ -21,14 +21,16 @@ class DeviceLostError(Exception):
 
 
 class Remote(Protocol):
-    """A device that a fleet may use; `name`, `id` and `kind` are known once it has begun.
+    """A device that a fleet may use; `name`, `id`, `kind`, `seats` are known once it has begun.
 
-    Every method raises `DeviceLostError` where the device is gone.
+    It does so many pieces of work at once as it has seats: candidates are compiled while another is
+    timed. Every method raises `DeviceLostError` where the device is gone.
     """
 
     name: str
     id: str
     kind: str
+    seats: int
 
     def begin(self) -> None:
         """Wait until the device is there, however long the cluster takes."""
@@ -77,12 +79,14 @@ class RayDevice:
         self._order = order
         self._gone = gone
         self.name, self.id, self.kind = "a device that was to come", "", ""
+        self.seats = 1
 
     def begin(self) -> None:
         """See `Remote.begin`."""
         self._get(self._actor.__ray_ready__.remote(), None)  # placed
         found = self.call("begin", self._order, __version__, timeout_s=_BEGIN_S)
         self.name, self.id, self.kind = found["name"], found["id"], found["kind"]
+        self.seats = found["seats"]
 
     def canary_us(self) -> float:
         """See `Remote.canary_us`."""

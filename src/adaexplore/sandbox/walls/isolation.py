@@ -38,7 +38,7 @@ def confine(folder: Path, caches: Path, *, gpu: bool, readable: Sequence[str] = 
     prctl(_PR_SET_DUMPABLE, 1)  # unlike trusted processes, because its watchdog reads /proc
     with contextlib.suppress(OSError):  # out of memory, the kernel ends this process first
         Path("/proc/self/oom_score_adj").write_text("1000")
-    if not gpu:  # not tried on one yet
+    if not gpu:  # CUDA writes in /proc, which is read only then
         with contextlib.suppress(OSError):
             namespaces.fix_files(folder)
     drop_capabilities()

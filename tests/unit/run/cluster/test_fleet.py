@@ -18,8 +18,8 @@ ENOUGH_S = 20.0
 class Fake:
     """A device in this process; `times_us` are those of its canary, the last one for ever."""
 
-    def __init__(self, name, times_us=(100.0,), kind="H100", begin=lambda: None):
-        self.name, self.id, self.kind = name, name, kind
+    def __init__(self, name, times_us=(100.0,), kind="H100", begin=lambda: None, seats=1):
+        self.name, self.id, self.kind, self.seats = name, name, kind, seats
         self.begin = begin
         self.times_us = list(times_us)
         self.killed = threading.Event()
@@ -114,6 +114,52 @@ def test_a_preferred_device_is_taken_if_it_is_free(fleet_of, told, eventually):
     fleet = fleet_of(a, b, wanted=2)
     assert eventually(lambda: {fleet.timed(name_of, told.append) for _ in range(2)} == {"a", "b"})
     assert [fleet.timed(name_of, told.append, b) for _ in range(3)] == ["b"] * 3
+
+
+def test_work_goes_where_least_is_done_as_far_as_there_are_seats(fleet_of, told, eventually):
+    fleet = fleet_of(Fake("a", seats=2), Fake("b", seats=2), wanted=2)
+    assert eventually(lambda: {fleet.timed(name_of, told.append) for _ in range(2)} == {"a", "b"})
+    full, end = threading.Barrier(5, timeout=ENOUGH_S), threading.Event()
+
+    def work(device):
+        full.wait()
+        end.wait(ENOUGH_S)
+        return device.name
+
+    with ThreadPoolExecutor(5) as threads:
+        four = [threads.submit(fleet.timed, work, told.append) for _ in range(4)]
+        full.wait()
+        fifth = threads.submit(fleet.timed, name_of, told.append)
+        time.sleep(0.1)
+        assert not fifth.done()
+        end.set()
+        assert sorted(each.result() for each in four) == ["a", "a", "b", "b"]
+        assert fifth.result() in ("a", "b")
+
+
+def test_work_beside_that_which_takes_devices_down_is_done_at_last(fleet_of, told):
+    rack = [Fake(name, seats=2) for name in "abcd"]
+    fleet = fleet_of(*rack)
+    both = threading.Barrier(2, timeout=ENOUGH_S)
+
+    def deadly(device):
+        both.wait()
+        raise DeviceLostError(f"{device.name} fails")
+
+    def harmless(device):
+        if device.name != "d":
+            both.wait()
+            device.killed.wait(ENOUGH_S)
+            raise DeviceLostError(f"{device.name} is gone")
+        return device.name
+
+    with ThreadPoolExecutor(2) as threads:
+        tough = threads.submit(fleet.timed, deadly, told.append)
+        assert threads.submit(fleet.timed, harmless, told.append).result(ENOUGH_S) == "d"
+        assert isinstance(tough.exception(ENOUGH_S), ToughWorkError)
+    assert sorted(told) == [
+        f"{name} fails; its work begins again on another device" for name in "abc"
+    ]
 
 
 def test_work_of_a_lost_device_is_done_elsewhere_and_said(fleet_of, told):

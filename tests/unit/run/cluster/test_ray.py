@@ -195,7 +195,8 @@ def kill_device(node):
 
 
 @pytest.mark.slow
-def test_problems_of_strangers_are_confined_on_the_node(ray_cluster, node):
+def test_problems_of_strangers_are_confined_on_the_node(ray_cluster):
+    node = ray_cluster.add()  # other tests keep the device of theirs
     token = ray_cluster.environment["RAY_AUTH_TOKEN_PATH"]
     reading = PROBLEM.source.replace("return [", f"open({token!r}).read(); return [")
     problem = replace(PROBLEM, source=reading)
@@ -206,6 +207,7 @@ def test_problems_of_strangers_are_confined_on_the_node(ray_cluster, node):
         pytest.raises(BadProblemError, match="PermissionError"),
     ):
         evaluator.prepare()
+    node.stop()
 
 
 @pytest.mark.slow
