@@ -30,6 +30,12 @@ OUTCOME_NOTE = (
 )
 _LEFT = ("module", "bound", "call", "strongest", "as", "result")
 _MOST_LEFT_OUT = 12
+_ADVICE = {
+    "cuda graph": 'in a CUDA graph (`captured = result.capture("{name}")`)',
+    "compile": "compiled (`torch.compile`)",
+    "reduce-overhead": 'compiled (`torch.compile`, mode="reduce-overhead")',
+    "max-autotune": 'compiled (`torch.compile`, mode="max-autotune")',
+}
 
 
 def cells(group: RankedGroup) -> tuple[str, ...]:
@@ -102,6 +108,19 @@ def headline(outcome: ModelOutcome) -> str:
     )
 
 
+def advice(outcome: ModelOutcome) -> list[str]:
+    """Return a line for each call that the kernels make slower unless it is run in the best way."""
+    if not outcome.kept:
+        return []
+    return [
+        f"{call.name}: run it {_ADVICE[call.way].format(name=call.name)}; in eager mode it takes "
+        f"{text.duration_us(call.after_us['eager'])} with the kernels and "
+        f"{text.duration_us(call.before_us['eager'])} without"
+        for call in outcome.calls
+        if call.way != "eager" and call.after_us.get("eager", 0.0) > call.before_us["eager"]
+    ]
+
+
 def interval(ratio: Ratio | None) -> str:
     """Return a 95 % interval."""
     return text.interval((ratio.low, ratio.high)) if ratio else "-"
@@ -142,7 +161,8 @@ def outcome_table(outcome: ModelOutcome) -> RenderableType:
     for one in outcome.replacements:
         replaced.add_row(*replaced_cells(one))
     note = Text(OUTCOME_NOTE, style="dim")
-    return Parts(Text(headline(outcome), style="bold"), calls, replaced, note)
+    lines = [Text(line, style="yellow") for line in advice(outcome)]
+    return Parts(Text(headline(outcome), style="bold"), calls, replaced, *lines, note)
 
 
 def model_text(ranking: ModelRanking, outcome: ModelOutcome | None) -> str:
