@@ -277,6 +277,9 @@ class Fleet:
         while not self._closed.is_set():
             device = self._cluster.make()
             with self._changed:
+                if self._closed.is_set():  # nobody would give it back
+                    device.kill()
+                    return
                 self._all.append(device)
             try:
                 device.begin()

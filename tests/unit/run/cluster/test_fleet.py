@@ -252,6 +252,24 @@ def test_closing_ends_the_devices_and_those_who_wait(fleet_of, told):
             assert isinstance(each.exception(ENOUGH_S), InfrastructureError)
 
 
+def test_a_device_that_comes_while_all_is_given_back_is_given_back_too():
+    device, asked, closed = Fake("a"), threading.Event(), threading.Event()
+    rack = Rack()
+
+    def make():
+        asked.set()
+        closed.wait(ENOUGH_S)
+        return device
+
+    rack.make = make
+    fleet = Fleet(rack, ENOUGH_S)
+    fleet.want(1)
+    assert asked.wait(ENOUGH_S)
+    fleet.close()
+    closed.set()
+    assert device.killed.wait(ENOUGH_S)
+
+
 @pytest.mark.parametrize("begins", [True, False], ids=["at work", "waiting for a device"])
 def test_all_work_ends_in_one_line_where_the_head_is_gone(fleet_of, told, monkeypatch, begins):
     monkeypatch.setattr(fleet_module, "_LOOK_S", 0.01)

@@ -157,29 +157,30 @@ def test_a_candidate_reaches_nothing_of_ray(ray_cluster, judged):
 
 
 @pytest.mark.slow
-def test_a_search_goes_on_when_a_device_and_a_node_are_killed(ray_cluster, node, judged, tmp_path):
-    fleet, evaluator = judged
-    other, killers, lines = ray_cluster.add(), [], []
-    fleet.want(2)
-    events = adaexplore.explore(
-        PROBLEM,
-        evaluator=evaluator,
-        proposer=Fixed(),
-        steps=4,
-        parallel=2,
-        recheck=False,
-        confirm=False,
-        run=tmp_path / "run",
-    )
-    for event in events:
-        if isinstance(event, Evaluating) and event.step in (1, 3):
-            work = partial(kill_device, node) if event.step == 1 else other.crash
-            killers.append(threading.Timer(0.3, work))  # the evaluation is under way
-            killers[-1].start()
-        if isinstance(event, Notice):
-            lines.append(event.text)
-    for each in killers:
-        each.join()
+def test_a_search_goes_on_when_a_device_and_a_node_are_killed(ray_cluster, tmp_path):
+    node, other, killers, lines = ray_cluster.add(), ray_cluster.add(), [], []
+    with judging(ray_cluster) as (fleet, evaluator):
+        fleet.want(2)
+        events = adaexplore.explore(
+            PROBLEM,
+            evaluator=evaluator,
+            proposer=Fixed(),
+            steps=4,
+            parallel=2,
+            recheck=False,
+            confirm=False,
+            run=tmp_path / "run",
+        )
+        for event in events:
+            if isinstance(event, Evaluating) and event.step in (1, 3):
+                work = partial(kill_device, node) if event.step == 1 else other.crash
+                killers.append(threading.Timer(0.3, work))  # the evaluation is under way
+                killers[-1].start()
+            if isinstance(event, Notice):
+                lines.append(event.text)
+        for each in killers:
+            each.join()
+    node.stop()
     other.stop()
     with read_run(tmp_path / "run") as directory:
         found = directory.store.nodes()
