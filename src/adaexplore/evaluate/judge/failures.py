@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adaexplore.core.evaluation import Failed, FailureStatus, Fault
+from adaexplore.core.evaluation import Evaluation, Failed, FailureStatus, Fault
 from adaexplore.evaluate.truth.room import FreeMemory, asked_in
 from adaexplore.evaluate.wire.faults import BUILD_FAILED, fault_of
 from adaexplore.evaluate.wire.messages import Raised
@@ -43,6 +43,12 @@ COMPILING, LOADING = "compiling ahead", "importing and constructing"
 
 _COMPILE_TEXTS = (BUILD_FAILED, "PassManager::run failed", "C++ compile error")
 _DETAIL_CHARS = 12_000
+_OUT_OF_ROOM = "memory ran out on a GPU of which other processes hold"
+
+
+def is_out_of_room(verdict: Evaluation) -> bool:
+    """Return true for a verdict of `out_of_room` that is not the candidate's failure."""
+    return isinstance(verdict, Failed) and verdict.reason.startswith(_OUT_OF_ROOM)
 
 
 def out_of_room(verdict: Failed, room: FreeMemory) -> Failed:
@@ -56,7 +62,7 @@ def out_of_room(verdict: Failed, room: FreeMemory) -> Failed:
     if asked > share or room.others <= room.total - share:
         return verdict
     gib = [f"{each / 2**30:.1f} GiB" for each in (room.others, room.total)]
-    reason = f"memory ran out on a GPU of which other processes hold {gib[0]} of {gib[1]}"
+    reason = f"{_OUT_OF_ROOM} {gib[0]} of {gib[1]}"
     return Failed("infra_error", reason, verdict.detail or verdict.reason)
 
 

@@ -18,6 +18,7 @@ from adaexplore.core.evaluation import Evaluation, Passed
 from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.protocols.evaluator import Evaluator, TriesUses
 from adaexplore.core.uses import Use
+from adaexplore.evaluate.judge.failures import is_out_of_room
 
 _MOST = 4  # on an H200 an evaluation holds the device for a third to two thirds of its time
 _CORES_EACH = 4
@@ -36,15 +37,19 @@ class EvaluatorPool:
     """An `Evaluator` for many threads, made of several that are for one each.
 
     The first is prepared by `prepare`, the others after it behind the scenes; one that cannot be
-    (the device has no memory for another reference) is left out. A candidate goes to the evaluator
+    (the device has no memory for another reference) is left out. With `ahead` false, they are
+    prepared once a candidate waits for an evaluator. A candidate goes to the evaluator
     that has seen its parent if that is free, since only there the two can be timed side by side,
     and otherwise to any that is. One that runs out of a GPU's memory is tried once more with the
     other evaluators ended, so that the verdict does not depend on them.
     """
 
-    def __init__(self, evaluators: Sequence[Evaluator], *, on_gpu: bool = False) -> None:
+    def __init__(
+        self, evaluators: Sequence[Evaluator], *, on_gpu: bool = False, ahead: bool = True
+    ) -> None:
         self._first, *self._others = evaluators
         self._on_gpu = on_gpu
+        self._ahead = ahead
         self._facts = ReferenceFacts()
         self._preparing = threading.Lock()
         self._changed = threading.Condition()
@@ -61,7 +66,8 @@ class EvaluatorPool:
                 self._facts = self._first.prepare()
                 with self._changed:
                     self._add(self._first)
-                    self._prepare_others()
+                    if self._ahead:
+                        self._prepare_others()
             return self._facts
 
     def evaluate(
@@ -73,7 +79,8 @@ class EvaluatorPool:
             verdict = evaluator.evaluate(candidate, parent, again=again)
             if isinstance(verdict, Passed):
                 self._seen[candidate.digest] = evaluator
-        if verdict.status == "out_of_memory" and self._on_gpu and self._others:
+        is_short = verdict.status == "out_of_memory" or is_out_of_room(verdict)
+        if is_short and self._on_gpu and self._others:
             with self._alone() as evaluator:
                 return evaluator.evaluate(candidate, again=again)
         return verdict
@@ -96,6 +103,8 @@ class EvaluatorPool:
     def _taken(self, parent: Candidate | None) -> Iterator[Evaluator]:
         """An evaluator, for this thread alone."""
         with self._changed:
+            if self._ready and not self._free and not self._reserved and not self._helper:
+                self._prepare_others()
             self._wait(lambda: bool(self._free) and not self._reserved)
             wanted = self._seen.get(parent.digest) if parent else None
             evaluator = wanted if wanted in self._free else self._free[0]
@@ -132,7 +141,8 @@ class EvaluatorPool:
                 self._reserved = False
                 if self._ready:
                     self._free.append(self._first)
-                    self._prepare_others()
+                    if self._ahead:
+                        self._prepare_others()
                 self._changed.notify_all()
 
     def _wait(self, until: Callable[[], bool]) -> None:
@@ -148,6 +158,8 @@ class EvaluatorPool:
     def _prepare_in_turn(self) -> None:
         """Makes the other evaluators ready, one by one, until somebody else is to do it."""
         for evaluator in self._others:
+            if self._helper is not threading.current_thread():
+                return
             try:
                 evaluator.prepare()
             except AdaExploreError:

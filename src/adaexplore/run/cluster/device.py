@@ -7,7 +7,8 @@ import platform
 import tempfile
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -28,9 +29,9 @@ from adaexplore.sandbox.process import ForkServer, Worker, WorkerDiedError
 from adaexplore.sandbox.walls.isolation import missing_for_strangers
 from adaexplore.sandbox.walls.limits import STRANGERS
 
-_MOST_JUDGES = 2
+_MOST_JUDGES = 4
 """Problems whose judges keep their references on a device: a campaign goes back and forth."""
-_MOST_AT_ONCE = 4
+MOST_AT_ONCE = 4
 _CANARY = "adaexplore.evaluate.timing.canary:main"
 _CANARY_S = 120.0
 _OF_RAY = "RAY_RAYLET_PID"
@@ -55,12 +56,18 @@ class Order:
         return repr(asdict(self))
 
 
-@dataclass(frozen=True, slots=True)
+def longest_canary_s(order: Order) -> float:
+    """Return the longest that a canary takes: others may be at work on the device before it."""
+    return _CANARY_S + 2 * order.timeout_s
+
+
+@dataclass(eq=False, slots=True)
 class _Judges:
-    """The judges of an order, and the seconds that their longest call takes."""
+    """The judges of an order, the seconds of their longest call, and the calls under way."""
 
     pool: EvaluatorPool
     longest_s: float
+    calls: int = 0
 
 
 class Device:
@@ -96,10 +103,11 @@ class Device:
                 f"{platform.node()} cannot confine problems by strangers: {'; '.join(missing)}"
             )
         if order.strangers:
-            os.environ[STRANGERS] = tempfile.mkdtemp(prefix="adaexplore-strangers-")
+            own = f"adaexplore-{os.getpid()}-strangers-"  # swept once this process has ended
+            os.environ[STRANGERS] = tempfile.mkdtemp(prefix=own)
         found = Environment.from_json(self.describe(order))
         place = f"gpu {os.environ.get(VISIBLE, '0')}" if found.gpu else "the cpu"
-        self._seats = evaluators_for(_MOST_AT_ONCE, gpus_here()) if found.gpu else 1
+        self._seats = evaluators_for(MOST_AT_ONCE, gpus_here()) if found.gpu else 1
         return {
             "seats": self._seats,
             "name": f"{place} of {platform.node()}",
@@ -120,10 +128,11 @@ class Device:
                 server = self._server(Problem.from_json(order.problem))
                 self._canary = server.spawn(_CANARY, name="canary", environment=environment)
             try:
-                time_us: float = self._canary.call({"device": device}, _CANARY_S)["time_us"]
+                found = self._canary.call({"device": device}, longest_canary_s(order))
             except (TimeoutError, WorkerDiedError) as error:
                 self._canary = None
                 raise InfrastructureError(f"its canary ended: {error}") from error
+        time_us: float = found["time_us"]
         return time_us
 
     def open(self, order: Order) -> float:
@@ -132,18 +141,20 @@ class Device:
 
     def prepare(self, order: Order) -> dict[str, Any]:
         """Return the facts about the reference, as `ReferenceFacts.to_json`."""
-        return self._judges_of(order).pool.prepare().to_json()
+        with self._pool_of(order) as pool:
+            return pool.prepare().to_json()
 
     def evaluate(
         self, order: Order, candidate: Candidate, parent: Candidate | None, again: bool
     ) -> dict[str, Any]:
         """Return a verdict, as `evaluation_to_json`."""
-        pool = self._judges_of(order).pool
-        return evaluation_to_json(pool.evaluate(candidate, parent, again=again))
+        with self._pool_of(order) as pool:
+            return evaluation_to_json(pool.evaluate(candidate, parent, again=again))
 
     def try_uses(self, order: Order, candidate: Candidate) -> list[dict[str, Any]]:
         """Return the uses of a winner, as `uses_to_json`."""
-        return uses_to_json(self._judges_of(order).pool.try_uses(candidate))
+        with self._pool_of(order) as pool:
+            return uses_to_json(pool.try_uses(candidate))
 
     def run_job(
         self,
@@ -179,20 +190,41 @@ class Device:
                 self._servers[key] = start_server(problem)
             return self._servers[key]
 
-    def _judges_of(self, order: Order) -> _Judges:
-        """Return the judges of an order; end those used least recently where there are many."""
+    @contextmanager
+    def _pool_of(self, order: Order) -> Iterator[EvaluatorPool]:
+        """The judges of an order, which nobody but `close` ends meanwhile."""
+        judges = self._judges_of(order, calls=1)
+        try:
+            yield judges.pool
+        finally:
+            with self._guard:
+                judges.calls -= 1
+                over = self._surplus()
+                if not judges.calls and self._judges.get(order.key) is not judges:
+                    over.append(judges)  # closed meanwhile, and perhaps prepared after that
+            for each in over:
+                each.pool.close()
+
+    def _judges_of(self, order: Order, calls: int = 0) -> _Judges:
+        """Return the judges of an order, with more calls under way; end surplus ones."""
         problem = Problem.from_json(order.problem)
-        server, evicted = self._server(problem), None
+        server = self._server(problem)
         with self._guard:
             if order.key not in self._judges:
-                if len(self._judges) >= _MOST_JUDGES:
-                    _, evicted = self._judges.popitem(last=False)
                 self._judges[order.key] = self._new_judges(server, problem, order)
             self._judges.move_to_end(order.key)
             judges = self._judges[order.key]
-        if evicted:
-            evicted.pool.close()
+            judges.calls += calls
+            over = self._surplus()
+        for each in over:
+            each.pool.close()
         return judges
+
+    def _surplus(self) -> list[_Judges]:
+        """Take out idle judges, those used least recently, where there are too many."""
+        newest = next(reversed(self._judges), None)
+        idle = [key for key, each in self._judges.items() if not each.calls and key != newest]
+        return [self._judges.pop(key) for key in idle[: max(len(self._judges) - _MOST_JUDGES, 0)]]
 
     def _new_judges(self, server: ForkServer, problem: Problem, order: Order) -> _Judges:
         evaluators = [
@@ -206,7 +238,8 @@ class Device:
             )
             for number in range(self._seats)
         ]
-        pool = EvaluatorPool(evaluators, on_gpu=problem.device != "cpu")
+        # other problems of a campaign share the device: a second reference only where it is needed
+        pool = EvaluatorPool(evaluators, on_gpu=problem.device != "cpu", ahead=False)
         in_turn = 2 if self._seats > 1 else 1  # a call may wait for another, to have the device
         return _Judges(pool, in_turn * evaluators[0].longest_s)
 

@@ -14,6 +14,7 @@ from adaexplore.core.errors import (
     InfrastructureError,
 )
 from adaexplore.run.cluster.remote import DeviceLostError, Remote
+from adaexplore.sandbox.process import WorkerDiedError
 
 Result = TypeVar("Result")
 Tell = Callable[[str], None]
@@ -63,9 +64,11 @@ class Fleet:
 
     It gets the device with the least work, of those with a seat left. Ray places the devices, as
     many as `want` asks for, and ends them with this process. One that is lost is replaced by the
-    next that the cluster has. One whose canary takes too long before or after timed work rests, and
-    the work is done again elsewhere. Where no device is there for `patience_s` seconds, those who
-    wait get a `ClusterGoneError`; where the head of the cluster is gone, all do.
+    next that the cluster has; where several pieces of work were on it, nobody knows whose fault it
+    was, and each has its next device to itself. One whose canary takes too long before or after
+    timed work rests, and the work is done again elsewhere. Where no device is there for
+    `patience_s` seconds, those who wait get a `ClusterGoneError`; where the head of the cluster is
+    gone, all do.
     """
 
     def __init__(self, cluster: DeviceMaker, patience_s: float, rest_s: float = _REST_S) -> None:
@@ -78,6 +81,8 @@ class Fleet:
         self._wanted = 0
         self._coming = 0  # devices that begin, or rest
         self._taken: dict[Remote, int] = {}  # seats of the devices that are there
+        self._resting: dict[Remote, int] = {}  # of those that rest, work on which is not over
+        self._waiting_alone = 0  # who wait for a device to themselves: nobody else gets a seat
         self._all: list[Remote] = []
         self._kind = ""
         self._trouble: AdaExploreError | None = None
@@ -116,9 +121,8 @@ class Fleet:
                 device = min(self._taken, key=self._taken.__getitem__)
             try:
                 return work(device)
-            except DeviceLostError as error:  # who has it, or takes it next, replaces it
-                self._why = str(error)
-                self._closed.wait(_RESTART_S)
+            except DeviceLostError as error:
+                self._replace(device, str(error))
         raise ToughWorkError(f"{_MOST_TRIES} devices failed at the same work: {self._why}")
 
     def tell_all(self, method: str, *arguments: Any) -> None:
@@ -142,7 +146,7 @@ class Fleet:
             if not self._closed.is_set():
                 self._over = why
                 self._closed.set()
-            devices, self._all, self._taken = self._all, [], {}
+            devices, self._all, self._taken, self._resting = self._all, [], {}, {}
             self._changed.notify_all()
             return devices
 
@@ -167,9 +171,10 @@ class Fleet:
         *,
         check: Callable[[Remote], None],
     ) -> Result:
-        tries = 0
+        tries, alone = 0, False
         while tries < _MOST_TRIES:
-            device = self._take(prefer)
+            device = self._take(prefer, alone)
+            seats = device.seats if alone else 1
             self._pass_on(tell)
             begun = False
             try:
@@ -180,17 +185,18 @@ class Fleet:
             except DeviceLostError as error:
                 if self._closed.is_set():
                     raise ClusterGoneError(self._over) from error
-                line = f"{error}; its work begins again on another device"
-                if self._replace(device, line):  # else other work took it down
-                    tries += begun
+                self._replace(device, f"{error}; its work begins again on another device")
+                if begun:
+                    tries += alone or device.seats == 1
+                    alone = True
             except _TooSlowError as error:
-                self._rest(device, str(error))
+                self._rest(device, str(error), seats)
                 tries += begun
             except BaseException:
-                self._give_back(device)
+                self._give_back(device, seats)
                 raise
             else:
-                self._give_back(device)
+                self._give_back(device, seats)
                 return result
             self._pass_on(tell)
         raise ToughWorkError(f"{_MOST_TRIES} devices failed at the same work: {self._why}")
@@ -207,16 +213,26 @@ class Fleet:
         for line in news:
             tell(line)
 
-    def _take(self, prefer: Remote | None) -> Remote:
+    def _take(self, prefer: Remote | None, alone: bool) -> Remote:
+        """Wait for a seat, or with `alone` for all seats of a device."""
         with self._changed:
-            self._wait(lambda: bool(self._with_seats()))
-            free = self._with_seats()
+            self._waiting_alone += alone
+            try:
+                self._wait(lambda: bool(self._free(alone)))
+            finally:
+                self._waiting_alone -= alone
+                self._changed.notify_all()
+            free = self._free(alone)
             device = prefer if prefer in free else min(free, key=self._taken.__getitem__)
             assert device is not None
-            self._taken[device] += 1
+            self._taken[device] += device.seats if alone else 1
             return device
 
-    def _with_seats(self) -> list[Remote]:
+    def _free(self, alone: bool) -> list[Remote]:
+        if alone:
+            return [device for device, taken in self._taken.items() if not taken]
+        if self._waiting_alone:
+            return []
         return [device for device, taken in self._taken.items() if taken < device.seats]
 
     def _wait(self, until: Callable[[], bool]) -> None:
@@ -243,23 +259,28 @@ class Fleet:
             "--set ray_patience_s"
         )
 
-    def _give_back(self, device: Remote) -> None:
+    def _give_back(self, device: Remote, seats: int) -> None:
         with self._changed:
-            if device in self._taken:  # else it was lost, or all were closed meanwhile
-                self._taken[device] = max(self._taken.pop(device) - 1, 0)  # the last in turn
-                self._changed.notify_all()
+            for there in (self._taken, self._resting):
+                if device in there:  # else it was lost, or all were closed meanwhile
+                    there[device] = there.pop(device) - seats  # the last in turn
+            self._changed.notify_all()
 
-    def _replace(self, device: Remote, line: str) -> bool:
-        """Take a device that is lost out, and say so; another is to come."""
-        is_first = self._leave(device, line)
-        if is_first:
+    def _replace(self, device: Remote, line: str) -> None:
+        """Take a device that is lost out, and say so, once; another is to come."""
+        if self._leave(device, line):
             device.kill()
             self._in_background(self._bring)
-        return is_first
 
-    def _rest(self, device: Remote, line: str) -> None:
-        if self._leave(device, line):
-            self._in_background(lambda: self._recover(device))
+    def _rest(self, device: Remote, line: str, seats: int) -> None:
+        """Give a device that is too slow back, and take it out, once, until it is not."""
+        with self._changed:
+            self._give_back(device, seats)
+            taken = self._taken.get(device, 0)
+            if not self._leave(device, line):
+                return
+            self._resting[device] = taken
+        self._in_background(lambda: self._recover(device))
 
     def _leave(self, device: Remote, line: str) -> bool:
         """Take a device out; return False where another thread that worked there has done so."""
@@ -285,7 +306,7 @@ class Fleet:
                 device.begin()
                 self._check_kind(device)
                 self._check_pace(device)
-            except DeviceLostError as error:
+            except (DeviceLostError, WorkerDiedError, TimeoutError) as error:
                 self._why = str(error)
                 self._forget(device)
                 self._closed.wait(_RESTART_S)
@@ -321,13 +342,14 @@ class Fleet:
         with self._changed:
             self._coming -= 1
             if not self._closed.is_set():
-                self._taken[device] = 0
+                self._taken[device] = self._resting.pop(device, 0)
             self._changed.notify_all()
 
     def _forget(self, device: Remote) -> None:
         with self._changed:
             if device in self._all:
                 self._all.remove(device)
+            self._resting.pop(device, None)
         device.kill()
 
     def _check_kind(self, device: Remote) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from adaexplore.core.errors import InfrastructureError
 from adaexplore.core.version import __version__
-from adaexplore.run.cluster.device import Order
+from adaexplore.run.cluster.device import MOST_AT_ONCE, Order, longest_canary_s
 
 _BEGIN_S = 900.0  # once it is placed: importing torch from a cold network disk takes minutes
 _SHORT_S = 300.0
@@ -91,7 +91,8 @@ class RayDevice:
     def canary_us(self) -> float:
         """See `Remote.canary_us`."""
         try:
-            time_us: float = self.call("canary_us", self._order)
+            limit_s = MOST_AT_ONCE * longest_canary_s(self._order) + _SHORT_S
+            time_us: float = self.call("canary_us", self._order, timeout_s=limit_s)
         except InfrastructureError as error:
             raise DeviceLostError(f"{self.name} fails: {error}") from error
         return time_us

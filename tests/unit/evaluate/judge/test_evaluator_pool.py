@@ -11,8 +11,10 @@ from adaexplore.core.errors import BadProblemError, InfrastructureError
 from adaexplore.core.evaluation import Failed, Passed, Timing
 from adaexplore.core.problem import Problem
 from adaexplore.core.uses import Use
+from adaexplore.evaluate.judge.failures import out_of_room
 from adaexplore.evaluate.judge.local import LocalEvaluator
 from adaexplore.evaluate.judge.pool import EvaluatorPool, evaluators_for
+from adaexplore.evaluate.truth.room import FreeMemory
 
 ENOUGH_S = 20.0
 REFERENCE = """
@@ -176,14 +178,54 @@ def test_judges_are_as_many_as_there_are_cores_and_work_for(monkeypatch, cores, 
     assert evaluators_for(parallel) == judges
 
 
+def test_others_are_prepared_for_a_candidate_that_waits_if_not_ahead():
+    begun, may_end = threading.Event(), threading.Event()
+
+    def judge(_):
+        begun.set()
+        assert may_end.wait(ENOUGH_S)
+        return passed()
+
+    first, second = Computed(judge), Computed(judge)
+    pool = EvaluatorPool([first, second], ahead=False)
+    with ThreadPoolExecutor(2) as threads:
+        one = threads.submit(pool.evaluate, right(1))
+        assert begun.wait(ENOUGH_S)
+        assert not second.prepared.is_set()
+        other = threads.submit(pool.evaluate, right(2))
+        assert second.prepared.wait(ENOUGH_S)
+        may_end.set()
+        assert [each.result(ENOUGH_S).status for each in (one, other)] == ["passed"] * 2
+    assert (len(first.judged), len(second.judged)) == (1, 1)
+
+
+def test_a_closed_pool_prepares_no_further_judges():
+    may_go_on = threading.Event()
+    second = Computed(prepare=lambda: may_go_on.wait(ENOUGH_S))
+    third = Computed()
+    pool = EvaluatorPool([Computed(), second, third])
+    pool.prepare()
+    helper = pool._helper
+    pool.close()
+    may_go_on.set()
+    helper.join(ENOUGH_S)
+    assert not third.prepared.is_set()
+
+
+SHORT = Failed("out_of_memory", "there is none")
+
+
 class TestMemory:
-    def test_a_gpu_s_is_tried_again_without_the_others(self, eventually):
+    @pytest.mark.parametrize(
+        "short",
+        [SHORT, out_of_room(SHORT, FreeMemory(free=1 << 30, total=140 << 30))],
+        ids=["out of memory", "others hold it"],
+    )
+    def test_a_gpu_s_is_tried_again_without_the_others(self, eventually, short):
         others_are_there = [True]
 
         def judge(_):
-            if others_are_there[0]:
-                return Failed("out_of_memory", "there is none")
-            return passed()
+            return short if others_are_there[0] else passed()
 
         first, second = Computed(judge), Computed(judge)
         pool = ready(EvaluatorPool([first, second], on_gpu=True), first, second)
