@@ -305,6 +305,8 @@ class _Service:
         self._streams[user] = self._streams.get(user, 0) + 1
         admitted = time.monotonic()
         try:
+            if await run_in_threadpool(self._has_nothing_more, user, job_id, after):
+                return
             while True:
                 if time.monotonic() - admitted > ADMIT_S:
                     if not await run_in_threadpool(self.gate.admits, request):
@@ -320,6 +322,11 @@ class _Service:
                     await asyncio.sleep(_LOOK_S)
         finally:
             self._streams[user] -= 1
+
+    def _has_nothing_more(self, user: str, job_id: str, after: int) -> bool:
+        """Return True for a client that comes again after the last event of a job."""
+        job = self._jobs.find(user, job_id)
+        return (job is None or job.state in ENDED) and not self._jobs.events(job_id, after)
 
 
 def _refusal(line: str) -> Response:

@@ -6,7 +6,7 @@ import random
 import secrets
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 import anyio
@@ -108,6 +108,8 @@ class Episode:
     id: str
     turn: int = 0
     best_speedup: float | None = None
+    judged: set[tuple[int, str]] = field(default_factory=set)
+    """The turns that count, each with its code: a client may send a step again."""
 
     @property
     def is_done(self) -> bool:
@@ -181,8 +183,11 @@ class Episodes:
         """
         if episode.is_done:
             raise BadInputError("the episode is over; reset")
+        step = episode.turn, action.code
         verdict = await self._verdict(account, episode, action)
-        episode.turn += 1
+        if step not in episode.judged:
+            episode.judged.add(step)
+            episode.turn += 1
         timing = verdict.measured
         speedup = timing.speedup if timing else None
         if speedup is not None:

@@ -21,7 +21,6 @@ _DAY_S = 86_400.0
 _MOST_ATTEMPTS = 3
 """Times that a job begins without progress: one that takes its worker, or the server, down with it
 must not do so for ever."""
-_PROGRESS = ("recorded", "verdict")
 POSTPONED = 75
 """Exit code of a worker whose job is to begin later: EX_TEMPFAIL of sysexits.h."""
 ORDER_NAME, LOG_NAME = "order.json", "worker.log"
@@ -153,8 +152,11 @@ class Jobs:
     def add_event(self, job_id: str, kind: str, text: str, problem: str, data: Any) -> None:
         """Record an event of a running job."""
         with self._engine.begin() as connection:
+            is_progress = kind == "recorded" or (
+                kind == "verdict" and data["index"] > _last_verdict(connection, job_id)
+            )
             _add_event(connection, job_id, kind, text, problem, data)
-            if kind in _PROGRESS:
+            if is_progress:
                 connection.execute(update(jobs).where(jobs.c.id == job_id).values(attempts=0))
 
     def take_next(self) -> JobInfo | None:
@@ -269,6 +271,13 @@ def _check_quota(connection: Connection, account: Account, candidates: int) -> N
             f"{used} of your {account.most_candidates} candidates of a day are taken, and this job "
             f"may judge {candidates}"
         )
+
+
+def _last_verdict(connection: Connection, job_id: str) -> int:
+    """Return the number of the last candidate with a verdict, -1 if none has; a job that begins
+    again has some twice."""
+    chosen = select(events.c.data).where(events.c.job == job_id, events.c.type == "verdict")
+    return max((row.data["index"] for row in connection.execute(chosen)), default=-1)
 
 
 def _add_event(

@@ -357,6 +357,18 @@ def test_a_stream_of_events_ends_with_its_token(service, monkeypatch):
     )
 
 
+def test_a_stream_of_a_job_that_has_ended_ends(service):
+    token = service.new_token("comes-again")
+    job = service.ask("POST", "/v1/evaluations", token, json=ORDER).json()["id"]
+    url, headers = f"{service.url}/v1/jobs/{job}/events", {"Authorization": f"Bearer {token}"}
+    service.ask("POST", f"/v1/jobs/{job}/cancel", token)
+    with httpx.stream("GET", url, headers=headers, timeout=20) as stream:
+        last = [line for line in stream.iter_lines() if line.startswith("id: ")][-1]
+    again = headers | {"Last-Event-ID": last.removeprefix("id: ")}
+    with httpx.stream("GET", url, headers=again, timeout=20) as stream:
+        assert not any(line.startswith("id: ") for line in stream.iter_lines())
+
+
 @pytest.mark.parametrize(
     ("options", "candidates", "steps"),
     [

@@ -2,6 +2,7 @@
 
 import json
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import pytest
@@ -174,6 +175,25 @@ def test_episodes_by_post_are_their_users_alone(service, user, end):
     path = f"/openenv/state?episode_id={order['episode_id']}"
     assert service.ask("GET", path, token).json()["step_count"] == 1
     assert service.ask("GET", path).status_code == 404
+
+
+def test_a_step_that_is_sent_again_while_the_first_waits_is_one_turn(
+    service, user, end, eventually
+):
+    name, token = user
+    begun = service.ask("POST", "/openenv/reset", token, json={"index": 0, **NOW, "wait_s": 20})
+    order = {"action": {"code": RIGHT}, "episode_id": begun.json()["observation"]["episode_id"]}
+    with ThreadPoolExecutor(2) as threads:
+        both = [
+            threads.submit(service.ask, "POST", "/openenv/step", token, json=order)
+            for _ in range(2)
+        ]
+        assert eventually(lambda: service.ask("GET", "/v1/jobs", token).json())
+        time.sleep(0.5)
+        end(name, FAST)
+        assert [each.result().json()["observation"]["turn"] for each in both] == [1, 1]
+    path = f"/openenv/state?episode_id={order['episode_id']}"
+    assert service.ask("GET", path, token).json()["step_count"] == 1
 
 
 @pytest.mark.parametrize("credentials", ["", "x:ada_guess@", "x:TOKENx@"])

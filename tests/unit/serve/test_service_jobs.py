@@ -75,6 +75,20 @@ def test_what_ran_when_the_server_was_lost_is_queued_again_but_not_for_ever(jobs
     assert (failed.state, failed.error) == ("failed", "its worker was lost 3 times")
 
 
+def test_verdicts_that_were_there_before_are_no_progress(jobs):
+    """Of a batch that begins again, and loses its worker at the same candidate."""
+    job = jobs.submit(EVERYTHING, new())
+    for _ in range(3):
+        assert jobs.take_next().id == job.id
+        for index in range(2):
+            jobs.add_event(job.id, "verdict", "passed", "", {"index": index})
+        jobs.requeue(job.id)
+    if attempt := jobs.take_next():  # the first time, these verdicts were progress
+        jobs.requeue(attempt.id)
+    assert jobs.take_next() is None
+    assert jobs.find("alice", job.id).state == "failed"
+
+
 @pytest.mark.parametrize("how", ["progress", "order"])
 def test_a_job_outlives_any_number_of_restarts_with_progress_or_in_order(jobs, how):
     job = jobs.submit(EVERYTHING, new())
