@@ -371,6 +371,10 @@ class Passed:
         return "passed"
 
 
+LAUNCHES_NONE = "it launches no kernel of its own"
+"""The beginning of the reason for a candidate that PyTorch's kernels work for."""
+
+
 @dataclass(frozen=True, slots=True)
 class Failed:
     """A candidate that is not a result: `reason` in one line, `detail` as long as it needs to be.

@@ -11,6 +11,12 @@ from importlib.resources.abc import Traversable
 from adaexplore.core.problem import LANGUAGES, Language
 from adaexplore.languages.base import Dialect
 
+_IMPORTS: Mapping[Language, re.Pattern[str]] = {
+    "cutedsl": re.compile(r"^\s*(?:import|from)\s+cutlass\b", re.M),
+    "helion": re.compile(r"^\s*(?:import|from)\s+helion\b", re.M),
+    "gluon": re.compile(r"^\s*(?:import|from)\s+triton\.experimental\b.*\bgluon\b", re.M),
+    "triton": re.compile(r"^\s*(?:import|from)\s+triton(?!\.experimental)\b", re.M),
+}
 _EXAMPLE = re.compile(r"example(?:_([a-z]+))?\.j2")
 
 
@@ -38,4 +44,15 @@ def examples_of(language: Language) -> Mapping[str, Traversable]:
     return dict(sorted(named, key=lambda pair: pair[0]))
 
 
-__all__ = ["DIALECTS", "Dialect", "examples_of", "notes_of"]
+def other_language(source: str, language: Language) -> Language | None:
+    """Return the language whose package a module imports, if it imports none of its own one's.
+
+    Only among languages that are packages of Python.
+    """
+    if language not in _IMPORTS:
+        return None
+    found = [name for name, pattern in _IMPORTS.items() if pattern.search(source)]
+    return found[0] if found and language not in found else None
+
+
+__all__ = ["DIALECTS", "Dialect", "examples_of", "notes_of", "other_language"]

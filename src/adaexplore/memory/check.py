@@ -12,7 +12,7 @@ from typing import Protocol
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.errors import BadProblemError
-from adaexplore.core.evaluation import Evaluation, Failed, Passed
+from adaexplore.core.evaluation import LAUNCHES_NONE, Evaluation, Failed, Passed
 from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.rule import Gain, Platform, Rule, Signature
 from adaexplore.memory.signature import signature_of
@@ -168,6 +168,8 @@ def is_right(rule: Rule, remedy: Evaluation) -> bool:
 
 def _compiles(rule: Rule, verdict: Evaluation, kinds: Collection[str]) -> bool:
     """Return True for a program that compiles and was not run; rules of `kinds` ask no more."""
+    if not isinstance(verdict, Failed) or verdict.reason.startswith(LAUNCHES_NONE):
+        return False
     return verdict.status == "not_run" and rule.kind in kinds
 
 

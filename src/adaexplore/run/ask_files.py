@@ -99,17 +99,24 @@ def ledger_of(directory: RunDirectory) -> Ledger:
 def change_plan(directory: RunDirectory, given: Config) -> None:
     """Change the planned steps or the prompt templates of a run that is answered by hand.
 
-    Raises `BadInputError` for any other run, or for templates that cannot be used.
+    Raises `BadInputError` for any other run, for templates that cannot be used, and for fewer steps
+    than are made and asked for.
     """
     store = directory.store
     run = store.run()
     check_answered(run, directory.path)
+    made, waiting = len(planned_steps(store.nodes())), len(store.asks("open", "queued"))
+    if given.steps is not None and given.steps < made + waiting:
+        raise BadInputError(
+            f"--steps {given.steps}: {made} steps are made and {waiting} are asked for; give at "
+            f"least {made + waiting}"
+        )
     if given.prompts:
         plan = with_templates(Plan.of(run), given.prompts)
         try_templates(plan, run)
         store.set_plan(plan.to_json())
     if given.steps is not None:
-        store.set_config(run.config.with_steps(max(given.steps, len(planned_steps(store.nodes())))))
+        store.set_config(run.config.with_steps(given.steps))
 
 
 def require_left(ledger: Ledger, directory: RunDirectory, count: int) -> None:

@@ -317,3 +317,14 @@ def test_structures_are_asked_for_before_the_prompts_that_get_them(adaexplore, n
         [node] = directory.store.nodes()
     assert node.proposal.note == "outline: two loops; One pass."
     assert "1.2.md" in adaexplore("ask", run, "-n", 0, "-o", asks).out
+
+
+def test_fewer_steps_than_are_made_and_asked_for_are_refused_and_change_nothing(
+    adaexplore, run, asks
+):
+    assert adaexplore("ask", run, "-n", 2, "-o", asks).code == 0
+    refused = adaexplore("ask", run, "--steps", 1, "-o", asks)
+    assert refused.code == 2
+    assert "--steps 1: 0 steps are made and 2 are asked for; give at least 2" in refused.err
+    with read_run(run) as directory:
+        assert directory.store.run().steps == 3

@@ -5,7 +5,7 @@ import pytest
 
 from adaexplore.core.environment import Environment
 from adaexplore.core.problem import LANGUAGES
-from adaexplore.languages import DIALECTS, examples_of, notes_of
+from adaexplore.languages import DIALECTS, examples_of, notes_of, other_language
 from adaexplore.propose.model.prompts import Prompts
 
 
@@ -61,3 +61,25 @@ def scale(x): ...
 def launch(x): ...
 """
     assert DIALECTS["cutedsl"].own_kernels(ast.parse(source)) == {"kernel_cutlass_scale_*"}
+
+
+@pytest.mark.parametrize(
+    ("source", "language", "other"),
+    [
+        ("import triton\nimport triton.language as tl", "gluon", "triton"),
+        ("import triton\nimport triton.language as tl", "cutedsl", "triton"),
+        ("import cutlass.cute as cute", "triton", "cutedsl"),
+        ("    from cutlass import cute", "gluon", "cutedsl"),
+        ("from triton.experimental import gluon", "triton", "gluon"),
+        ("from triton.experimental.gluon import language as gl", "cutedsl", "gluon"),
+        ("import helion", "triton", "helion"),
+        ("import triton\nfrom triton.experimental import gluon", "triton", None),
+        ("import triton\nfrom triton.experimental import gluon", "gluon", None),
+        ("import torch", "gluon", None),
+        ("import triton", "triton", None),
+        ("import triton", "cuda", None),
+        ("# import cutlass is for others", "triton", None),
+    ],
+)
+def test_the_language_of_another_package_is_named(source, language, other):
+    assert other_language(source, language) == other

@@ -9,7 +9,7 @@ import pytest
 from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.evaluation import Failed
+from adaexplore.core.evaluation import LAUNCHES_NONE, Failed
 from adaexplore.core.problem import Problem
 from adaexplore.core.protocols.proposer import Context
 from adaexplore.core.rule import Platform
@@ -117,3 +117,20 @@ def test_a_remedy_that_compiles_and_was_not_run(kind, is_true):
 
     checker = Checker(lambda name, source: Judge(), Platform("4.0.0", "sm_90"))
     assert checker.check(replace(RENAMED, kind=kind)).true is is_true
+
+
+def test_a_remedy_without_a_kernel_remedies_nothing():
+    class Judge:
+        def prepare(self):
+            return None
+
+        def evaluate(self, candidate, parent=None, *, again=False):
+            if candidate.source == RENAMED.witness:
+                return Failed("compile_error", "no attribute")
+            return Failed("not_run", f"{LAUNCHES_NONE}; not run here")
+
+        def close(self):
+            pass
+
+    checker = Checker(lambda name, source: Judge(), Platform("4.0.0", "sm_90"))
+    assert not checker.check(RENAMED).true

@@ -13,6 +13,7 @@ from adaexplore.core.evaluation_json import evaluation_from_json
 from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.problem import Problem
 from adaexplore.core.uses import Use
+from adaexplore.evaluate.judge.failures import with_language
 from adaexplore.evaluate.kernels.build.extensions import BUILD_S
 from adaexplore.evaluate.wire.judge_messages import (
     BadProblem,
@@ -131,7 +132,7 @@ class LocalEvaluator:
                 if last_try:
                     return Failed("infra_error", str(error))
             else:
-                return evaluation_from_json(reply.evaluation)
+                return with_language(evaluation_from_json(reply.evaluation), candidate)
         raise AssertionError("unreachable")
 
     def try_uses(self, candidate: Candidate) -> tuple[Use, ...]:

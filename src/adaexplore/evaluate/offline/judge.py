@@ -14,6 +14,7 @@ from adaexplore.core import codec
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.errors import BadProblemError, InfrastructureError
 from adaexplore.core.evaluation import (
+    LAUNCHES_NONE,
     Cost,
     Estimate,
     Evaluation,
@@ -61,7 +62,7 @@ NO_KERNEL = "no-custom-kernel"
 NEGLIGIBLE = "own-kernels-negligible"
 _NOT_OWN_WORK = {
     "decoy": "its result is the same without its own kernels",
-    NO_KERNEL: "it launches no kernel of its own",
+    NO_KERNEL: LAUNCHES_NONE,
     NEGLIGIBLE: "its own kernels do hardly any of the work",
 }
 """Labels that refuse a candidate where own kernels are required, with the reasons."""
@@ -175,9 +176,9 @@ class OfflineBench:
             return Failed("rejected", _NOT_OWN_WORK[NO_KERNEL])
         title, count = DIALECTS[candidate.language].title, len(compiled.resources)
         compiles = f"{count} kernel{' compiles' if count == 1 else 's compile'}"
+        found = f"{compiles} for {self._problem.target}" if count else _NOT_OWN_WORK[NO_KERNEL]
         reason = (
-            f"{compiles} for {self._problem.target}; not run here: {title} runs on a GPU only, so "
-            "nothing is known of its results"
+            f"{found}; not run here: {title} runs on a GPU only, so nothing is known of its results"
         )
         return Failed("not_run", reason, _needs(compiled), loaded=True)
 

@@ -9,12 +9,14 @@ memory for its outputs.
 from __future__ import annotations
 
 import itertools
+import re
 import secrets
 import time
 from collections.abc import Sequence
 
 import torch
 
+from adaexplore.core.errors import BadProblemError
 from adaexplore.core.problem import Workload
 from adaexplore.evaluate.timing.turnstile.slots import Slots, kept_for, sums_over
 from adaexplore.evaluate.truth.inputs import freeze_marked, vary
@@ -39,6 +41,7 @@ _DRAWN = Workload()
 _DRAW_BUDGET_S = 0.05  # for filling all slots once
 _CPU_BYTES = 512 << 20
 _CUDA_SHARE = 0.04  # of the device's memory
+_NUMBERS = re.compile(r"(?<!\w)-?(?:\d+(?:\.\d*)?(?:e[-+]?\d+)?|inf|nan)(?!\w)")
 
 
 class FreshInputs:
@@ -68,7 +71,8 @@ class FreshInputs:
         other = instance.inputs(secrets.randbelow(2**31), workload)
         seconds = time.perf_counter() - started
         self._form = _form(first)
-        self._redraws = self._form == _form(other) and _marks(first) != _marks(other)
+        self._shell = map_tensors(lambda t: t.new_empty(0), first)
+        self._redraws = self._can_redraw(first, other)
         del other
         self._varied: Inputs | None = None
         if not self._redraws:
@@ -147,12 +151,28 @@ class FreshInputs:
         """Return the inputs of a seed, the same each time."""
         if self._redraws:
             drawn = self._instance.inputs(seed, self._workload)
-            if _form(drawn) == self._form:
-                return drawn  # sizes that vary may be equal by chance in two draws
+            if _form(drawn) == self._form:  # sizes that vary may be equal by chance in two draws
+                return self._with_first_numbers(drawn)
         if self._varied is None:
             self._vary(self._drawn_like_first())
         assert self._varied is not None
         return vary(self._varied, self._structures, seed)
+
+    def _can_redraw(self, first: Inputs, other: Inputs) -> bool:
+        if self._form != _form(other) or _marks(first) == _marks(other):
+            return False
+        if repr(self._shell) == repr(map_tensors(lambda t: t.new_empty(0), other)):
+            return True
+        try:
+            self._instance(self._with_first_numbers(other))
+        except BadProblemError:
+            return False  # numbers that belong to their tensors
+        return True
+
+    def _with_first_numbers(self, drawn: Inputs) -> Inputs:
+        """Return a draw with the numbers of the first beside its tensors: slots hold tensors."""
+        tensors = iter(tensors_of(drawn))
+        return map_tensors(lambda _: next(tensors), self._shell)
 
     def _vary(self, first: Inputs) -> None:
         """Make these inputs the ones of which others are variations."""
@@ -221,9 +241,10 @@ def _copied(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _form(inputs: Inputs) -> object:
-    """Return all of a draw but the numbers in its tensors."""
+    """Return all of a draw but the numbers in its tensors and beside them."""
     tensors = [(t.shape, t.stride(), t.dtype) for t in tensors_of(inputs)]
-    return tensors, repr(map_tensors(lambda t: t.new_empty(0), inputs))
+    shell = repr(map_tensors(lambda t: t.new_empty(0), inputs))
+    return tensors, _NUMBERS.sub("0", shell)
 
 
 def _marks(inputs: Inputs) -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from types import ModuleType
@@ -19,6 +20,8 @@ FROZEN = "FROZEN_INPUTS"
 """The name in a problem's module of the numbers, among the tensors of a call, of those that only
 the problem can draw: offsets and indices, that other values would make illegal."""
 _DRAWN = Workload()
+_LONG = 8
+_DEEP = 3
 
 
 def _normal(t: torch.Tensor, g: torch.Generator) -> torch.Tensor:
@@ -41,8 +44,36 @@ def _negative(t: torch.Tensor, g: torch.Generator) -> torch.Tensor:
 
 
 def _sparse(t: torch.Tensor, g: torch.Generator) -> torch.Tensor:
+    """Its own, half of them zero, and a quarter of each longer axis at one place, so whole rows."""
+    keep = torch.rand(t.shape, generator=g, device=t.device) < 0.5
+    for axis, size in enumerate(t.shape):
+        if size >= _LONG:
+            begin = int(torch.randint(size - size // 4, (), generator=g, device=t.device))
+            keep.narrow(axis, begin, size // 4).fill_(False)
+    return torch.where(keep, t, torch.zeros((), dtype=t.dtype, device=t.device))
+
+
+def _thinned(t: torch.Tensor, g: torch.Generator) -> torch.Tensor:
     keep = torch.rand(t.shape, generator=g, device=t.device) < 0.5
     return torch.where(keep, t, torch.zeros((), dtype=t.dtype, device=t.device))
+
+
+def _held(t: torch.Tensor, g: torch.Generator) -> torch.Tensor:
+    """Large, and alike along all axes but the first and the last, such as that of time."""
+    if t.dim() < _DEEP:
+        return _normal(t, g)
+    first = t[(slice(None), *(slice(1) for _ in t.shape[1:-1]))]
+    return (10 * _normal(first, g)).expand(t.shape).contiguous()
+
+
+def _holes(t: torch.Tensor, g: torch.Generator) -> torch.Tensor:
+    """Its own, with NaN among them."""
+    holes = torch.rand(t.shape, generator=g, device=t.device) < 1 / 64
+    return t.masked_fill(holes, float("nan"))
+
+
+def _positive(draw: Draw, factor: float = 1.0) -> Draw:
+    return lambda t, g: draw(t, g).abs() * factor
 
 
 def _constant_rows(t: torch.Tensor, g: torch.Generator) -> torch.Tensor:
@@ -57,8 +88,20 @@ DISTRIBUTIONS: dict[str, Draw] = {
     "negative": _negative,
     "constant-rows": _constant_rows,
     "small": _small,
+    "held": _held,
+    "holes": _holes,
 }
 """Applied to floating-point inputs, within the structure of the problem's own."""
+
+_MILDER: dict[str, Draw] = {
+    "normal": _positive(_normal),
+    "large": _positive(_large, 1 / 4),
+    "sparse": _thinned,
+    "constant-rows": _positive(_constant_rows),
+    "small": _positive(_small),
+    "held": _positive(_held, 1 / 4),
+}
+"""Those in whose place come these where the reference gives no numbers for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +121,23 @@ class InputSet:
 class InputSets:
     """A workload's own inputs under `OWN_SEEDS` seeds, and one set for each distribution.
 
-    Own sets and distributions alternate, so that an early stop has seen both. Where every draw is
-    the same, as captured inputs are, the own sets after the first are variations of it. So they are
-    where draws differ in size (`sizes_vary`): the first draw stands for all. A variation or a
-    distribution may lie outside what the reference can take. Iterating again gives the same sets.
+    Own sets and distributions alternate, so that an early stop has seen both. What is alike along
+    inner axes needs an input that has some, and only a reference that `handles_nan` gets NaN. Where
+    every draw is the same, as captured inputs are, the own sets after the first are variations of
+    it. So they are where draws differ in size (`sizes_vary`): the first draw stands for all. A
+    variation or a distribution may lie outside what the reference can take. Iterating again gives
+    the same sets.
     """
 
-    def __init__(self, instance: Instance, seed: int, workload: Workload = _DRAWN) -> None:
+    def __init__(
+        self,
+        instance: Instance,
+        seed: int,
+        workload: Workload = _DRAWN,
+        *,
+        handles_nan: bool = False,
+    ) -> None:
+        self._handles_nan = handles_nan
         self._instance = instance
         self._seed = seed
         self._workload = workload
@@ -97,6 +150,10 @@ class InputSets:
             self.structures = [replace(s, zeros=None) for s in self.structures]
         freeze_marked(instance.module, self.structures)
         self._alike = _are_alike(draws)
+        floats = zip(tensors_of(draws[0]), self.structures, strict=True)
+        self._is_deep = any(
+            t.is_floating_point() and t.dim() >= _DEEP and not s.frozen for t, s in floats
+        )
 
     @property
     def frozen(self) -> list[bool]:
@@ -105,10 +162,18 @@ class InputSets:
 
     def __iter__(self) -> Iterator[InputSet]:
         own = map(self._own, range(OWN_SEEDS))
-        for i, name in enumerate(DISTRIBUTIONS, start=OWN_SEEDS):
+        for name in DISTRIBUTIONS:
             yield from itertools.islice(own, 1)
-            if not all(s.frozen for s in self.structures):
-                yield self._drawn(name, self._seed + i)
+            if not all(s.frozen for s in self.structures) and self._is_of_use(name):
+                yield self._drawn(name, DISTRIBUTIONS[name])
+
+    def _is_of_use(self, name: str) -> bool:
+        return {"held": self._is_deep, "holes": self._handles_nan}.get(name, True)
+
+    def milder(self, name: str) -> InputSet | None:
+        """Return a set in the place of one that the reference cannot take, None where none is."""
+        draw = _MILDER.get(name)
+        return self._drawn(name, draw, mild=True) if draw else None
 
     def _own(self, number: int) -> InputSet:
         seed, varied = self._seed + number, self._alike and number > 0
@@ -121,7 +186,8 @@ class InputSets:
         """Draw inputs of one size."""
         return self._instance.inputs(self._seed if self.sizes_vary else seed, self._workload)
 
-    def _drawn(self, name: str, seed: int) -> InputSet:
+    def _drawn(self, name: str, distribution: Draw, *, mild: bool = False) -> InputSet:
+        seed = self._seed + OWN_SEEDS + [*DISTRIBUTIONS].index(name)
         inputs = self._draw(seed)
         generator = torch.Generator(self._instance.device).manual_seed(seed)
         left = iter(self.structures)
@@ -131,10 +197,17 @@ class InputSets:
             if structure.frozen:
                 return t
             if t.is_floating_point():
-                return structure.keep(DISTRIBUTIONS[name](t, generator))
+                return structure.keep(distribution(t, generator), t)
+            if t.dtype is torch.bool:
+                return _other_bools("" if mild else name, t, structure, generator)
             return _other_integers(name, t, structure, generator)
 
         return InputSet(name, map_tensors(draw, inputs), from_problem=False)
+
+
+def names_nan(source: str) -> bool:
+    """Return true for a module that names a function for NaN, such as `nanmean` or `isfinite`."""
+    return re.search(r"\b(?:nan[a-z_]{3,}|isnan|isfinite)\s*\(", source) is not None
 
 
 def freeze_marked(module: ModuleType, structures: list[Structure]) -> None:
@@ -146,9 +219,12 @@ def freeze_marked(module: ModuleType, structures: list[Structure]) -> None:
 def vary(inputs: Inputs, structures: Iterable[Structure], seed: int) -> Inputs:
     """Return inputs of the same kind with other numbers, within their structures.
 
-    Every floating-point number is scaled by a random factor between 0.5 and 1.5 of its own, other
-    tensors get another order. Frozen inputs stay; where all are frozen, floating-point numbers
-    are scaled all the same; integers alone, of one shape, get another order all the same.
+    Of floating-point numbers that are not zero, one in eight becomes another of the tensor's, half
+    change their sign where both signs occur, one in sixteen becomes zero where there are zeros by
+    chance, and each is scaled by a random factor between 0.5 and 1.5 of its own.
+    Other tensors are drawn from their own values; bools with as many True in each row where that
+    is their structure. Frozen inputs stay; where all are frozen, floating-point numbers are scaled
+    all the same; integers alone, of one shape, get another order all the same.
     """
     tensors, known = tensors_of(inputs), list(structures)
     if not tensors:
@@ -156,7 +232,8 @@ def vary(inputs: Inputs, structures: Iterable[Structure], seed: int) -> Inputs:
     if all(structure.frozen for structure in known):
         plain = not any(t.is_floating_point() or t.is_complex() for t in tensors)
         alone = plain and len({t.shape for t in tensors}) == 1  # no lengths, no offsets
-        known = [Structure(frozen=not (t.is_floating_point() or alone)) for t in tensors]
+        frozen = [not (t.is_floating_point() or alone) for t in tensors]
+        known = [Structure(frozen=each, ordered=True) for each in frozen]
     generator = torch.Generator(tensors[0].device).manual_seed(seed)
     left = iter(known)
 
@@ -172,12 +249,40 @@ def vary(inputs: Inputs, structures: Iterable[Structure], seed: int) -> Inputs:
 
 def _other_numbers(t: torch.Tensor, structure: Structure, g: torch.Generator) -> torch.Tensor:
     if not t.is_floating_point():
-        return _reordered(t, g)
+        return _other_values(t, structure, g)
     factors = torch.rand(t.shape, generator=g, device=t.device) + 0.5
+    if not structure.ordered:
+        if bool((t > 0).any()) and bool((t < 0).any()):
+            factors *= torch.randint(2, t.shape, generator=g, device=t.device) * 2 - 1
+        chance, is_set = torch.rand(t.shape, generator=g, device=t.device), t != 0
+        t = torch.where((chance < 1 / 8) & is_set, _drawn_from(t, g, t[is_set]), t)
+        if structure.zeros is None and not structure.row_counts and not bool(is_set.all()):
+            t = t.masked_fill(chance > 15 / 16, 0)
     scaled = t * factors if t.itemsize > 1 else (t.float() * factors).to(t.dtype)
     if structure.unit == "sum":
         return scaled / scaled.sum(-1, keepdim=True)
-    return structure.keep(scaled)
+    return structure.keep(scaled, t)
+
+
+def _other_values(t: torch.Tensor, structure: Structure, g: torch.Generator) -> torch.Tensor:
+    if structure.row_counts:
+        return _reordered_in_rows(t, g)
+    return _reordered(t, g) if structure.ordered else _drawn_from(t, g)
+
+
+def _drawn_from(
+    t: torch.Tensor, g: torch.Generator, values: torch.Tensor | None = None
+) -> torch.Tensor:
+    """Return as many of these values, by default its own, as a tensor has."""
+    pool = t.flatten() if values is None else values
+    if not pool.numel():
+        return t
+    return pool[torch.randint(pool.numel(), t.shape, generator=g, device=t.device)]
+
+
+def _reordered_in_rows(t: torch.Tensor, g: torch.Generator) -> torch.Tensor:
+    order = torch.rand(t.shape, generator=g, device=t.device).argsort(-1)
+    return t.gather(-1, order)
 
 
 def _reordered(t: torch.Tensor, g: torch.Generator) -> torch.Tensor:
@@ -206,8 +311,6 @@ def _other_integers(
     name: str, t: torch.Tensor, structure: Structure, g: torch.Generator
 ) -> torch.Tensor:
     """Other legal values: uniform, all alike, half of them at either end of their range."""
-    if t.dtype is torch.bool:
-        return _reordered(t, g)
     low, high = structure.low, structure.high
     uniform = torch.randint(low, high + 1, t.shape, generator=g, device=t.device).to(t.dtype)
     half = torch.rand(t.shape, generator=g, device=t.device) < 0.5
@@ -222,3 +325,23 @@ def _other_integers(
             return t.masked_fill(half, low)
         case _:
             return t
+
+
+def _other_bools(
+    name: str, t: torch.Tensor, structure: Structure, g: torch.Generator
+) -> torch.Tensor:
+    """Other shares of True: a half, nearly all, nearly none, all or none of a row; or the same."""
+    if structure.row_counts:
+        return _reordered_in_rows(t, g)
+    match name:
+        case "normal":
+            return torch.rand(t.shape, generator=g, device=t.device) < 1 / 2
+        case "large":
+            return torch.rand(t.shape, generator=g, device=t.device) < 7 / 8
+        case "small":
+            return torch.rand(t.shape, generator=g, device=t.device) < 1 / 8
+        case "constant-rows":
+            rows = torch.rand(t[..., :1].shape if t.dim() else (), generator=g, device=t.device)
+            return (rows < 1 / 2).expand(t.shape).contiguous()
+        case _:
+            return _reordered(t, g)

@@ -8,6 +8,7 @@ as well is chance, everything else that all draws show is structure.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -22,6 +23,7 @@ _FEW = 64
 _TOO_FEW = 8  # integers of a single draw that tell nothing: lengths, offsets
 _CLOSE = 1e-3
 _CHANCE = 28.0  # e^-28 is never
+_ORDER_CHANCE = 10.0  # e^-10 is rare, and only what cannot be drawn otherwise is lost by it
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,9 @@ class Structure:
     values, is positive definite, adds up to a fixed number). Of the rest, floating-point numbers
     keep `zeros` (where there is always a zero), are `symmetric` in the last two axes, at least
     `least`, or have rows that sum to one (`"sum"`) or have length one (`"length"`). Integers lie
-    between `low` and `high`.
+    between `low` and `high`. With `row_counts`, every row has the same number of zeros, or of False
+    among bools, wherever they are. With `ordered`, a variation only puts other tensors in another
+    order, and floating-point numbers keep their places and signs.
     """
 
     frozen: bool = False
@@ -42,9 +46,11 @@ class Structure:
     unit: str = ""
     low: int = 0
     high: int = 0
+    row_counts: bool = False
+    ordered: bool = False
 
-    def keep(self, drawn: Tensor) -> Tensor:
-        """`drawn`, bent to the structure."""
+    def keep(self, drawn: Tensor, own: Tensor) -> Tensor:
+        """Return `drawn`, bent to the structure, in the place of a draw of the problem's own."""
         if self.symmetric:
             drawn = (drawn + drawn.mT) / 2
         if self.unit == "sum":
@@ -55,7 +61,7 @@ class Structure:
             drawn = drawn.abs() + self.least
         if self.zeros is not None:
             drawn = drawn.masked_fill(self.zeros, 0)
-        return drawn
+        return drawn.masked_fill(own == 0, 0) if self.row_counts else drawn
 
 
 def structure_of(draws: Sequence[Tensor]) -> Structure:
@@ -69,10 +75,10 @@ def structure_of(draws: Sequence[Tensor]) -> Structure:
     if first.is_floating_point():
         return _of_floats(draws)
     if first.dtype is torch.bool:
-        return Structure()
+        return Structure(row_counts=_have_equal_rows(draws))
     if len(draws) == 1 and first.numel() < _TOO_FEW:
         return Structure(frozen=True)
-    if all(_has_unlikely_order(t) for t in draws) or _same_sum(draws):
+    if all(_has_unlikely_order(t) or _are_intervals(t) for t in draws) or _same_sum(draws):
         return Structure(frozen=True)
     low, high = min(int(t.min()) for t in draws), max(int(t.max()) for t in draws)
     return Structure(low=low, high=high)
@@ -100,7 +106,16 @@ def _of_floats(draws: Sequence[Tensor]) -> Structure:
         symmetric=symmetric,
         least=_bound_away_from_zero(draws),
         unit=unit,
+        row_counts=not always and bool(zeros.any()) and _have_equal_rows(draws),
     )
+
+
+def _have_equal_rows(draws: Sequence[Tensor]) -> bool:
+    """Return True if every row of every draw has as many zeros as any other, and other numbers."""
+    if not draws[0].dim() or draws[0].numel() < _FEW or draws[0].shape[-1] == draws[0].numel() > 1:
+        return False
+    counts = torch.cat([(t != 0).sum(-1).flatten() for t in draws])
+    return bool((counts == counts[0]).all()) and 0 < int(counts[0]) < draws[0].shape[-1]
 
 
 def _is_narrow(t: Tensor) -> bool:
@@ -125,11 +140,17 @@ def _is_symmetric(t: Tensor) -> bool:
 
 
 def _is_sorted(t: Tensor) -> bool:
-    """Return True if every row ascends or every row descends, with enough numbers to show it."""
-    if t.dim() == 0 or t.shape[-1] < 3 or t.numel() < 8:
-        return False
-    before, after = t[..., :-1], t[..., 1:]
-    return bool((before <= after).all()) or bool((before >= after).all())
+    """Return True if numbers ascend, or descend, along an axis that has enough to show it."""
+
+    def is_sorted(axis: int) -> bool:
+        before, after = t.narrow(axis, 0, t.shape[axis] - 1), t.narrow(axis, 1, t.shape[axis] - 1)
+        return bool((before <= after).all()) or bool((before >= after).all())
+
+    def shows(axis: int) -> bool:  # by chance, one in size! rows is sorted
+        size = t.shape[axis]
+        return size >= 3 and t.numel() / size * math.lgamma(size + 1) > _ORDER_CHANCE
+
+    return any(shows(axis) and is_sorted(axis) for axis in range(t.dim()))
 
 
 def _is_discrete(t: Tensor) -> bool:
@@ -141,9 +162,24 @@ def _is_discrete(t: Tensor) -> bool:
 
 
 def _has_unlikely_order(t: Tensor) -> bool:
-    """Return True if no integer occurs twice, though some should: a permutation, an index set."""
-    count, span = t.numel(), int(t.max()) - int(t.min()) + 1
-    return count * count > 2 * _CHANCE * span and _distinct(t) == count
+    """Return True if no integer occurs twice, in all or in a row, though some should.
+
+    A permutation, or an index set.
+    """
+    span = int(t.max()) - int(t.min()) + 1
+    rows = t.reshape(-1, t.shape[-1]) if t.dim() else t.reshape(1, 1)
+    ordered = rows.sort(-1).values
+    if bool((ordered[:, 1:] == ordered[:, :-1]).any()):
+        return False
+    width, count = rows.shape[1], t.numel()
+    in_rows = len(rows) * width * width > 2 * _CHANCE * span
+    return in_rows or (count * count > 2 * _CHANCE * span and _distinct(t) == count)
+
+
+def _are_intervals(t: Tensor) -> bool:
+    """Return True for pairs of which the first is always the smaller: begin and end."""
+    is_pairs = t.dim() >= 2 and t.shape[-1] == 2 and t.numel() > 2 * _CHANCE
+    return is_pairs and bool((t[..., 0] < t[..., 1]).all())
 
 
 def _distinct(t: Tensor) -> int:

@@ -18,7 +18,7 @@ from adaexplore.evaluate.truth.constants import (
     move_by_name,
 )
 from adaexplore.evaluate.truth.discrimination import discriminating, narrowed
-from adaexplore.evaluate.truth.inputs import InputSet, InputSets
+from adaexplore.evaluate.truth.inputs import InputSet, InputSets, names_nan
 from adaexplore.evaluate.truth.pieces import all_finite
 from adaexplore.evaluate.truth.precision import NORM_FACTOR, floors
 from adaexplore.evaluate.truth.reference_runs import ReferenceRun, reference_runs
@@ -99,7 +99,12 @@ class Truths:
         self._keeps_weights = keeps_weights
         self._fewest = fewest
         self._notes = notes
-        self.inputs = InputSets(runs.instance, runs.problem.seed, runs.workload)
+        self.inputs = InputSets(
+            runs.instance,
+            runs.problem.seed,
+            runs.workload,
+            handles_nan=names_nan(runs.problem.source),
+        )
         if self.inputs.sizes_vary:
             self._note(
                 "the sizes of its inputs differ from draw to draw: judged at those of the first "
@@ -165,19 +170,30 @@ class Truths:
             if count >= _MIN_SETS and (self._fewest or _is_short(device)):
                 self._notes.append(f"memory: verified on {count} input sets only")
                 return
-            outputs = self._reference_runs(given)
+            outputs = self._usable_runs(given, finite=finite)
+            milder = None if outputs or given.from_problem else self.inputs.milder(given.name)
+            if milder:
+                given, outputs = milder, self._usable_runs(milder, finite=finite)
             if outputs is None:
                 continue
-            are_finite = all(all_finite(o.value) for o in outputs)
             if given.from_problem and not given.varied:
-                finite = finite and are_finite
-            elif finite and not are_finite:
-                continue  # NaN or infinity: no input of the problem's kind
+                finite = finite and _are_finite(outputs)
             count += 1
             draft = _draft(given, outputs)
             del given, outputs  # while the next set is drawn, the draft alone holds them
             yield draft
             del draft
+
+    def _usable_runs(self, given: InputSet, *, finite: bool) -> list[ReferenceRun] | None:
+        """PyTorch's own runs; None too where NaN or infinity shows inputs of no problem's kind.
+
+        That is where the outputs on its own are `finite`.
+        """
+        outputs = self._reference_runs(given)
+        is_own = given.from_problem and not given.varied
+        if outputs and finite and not is_own and not _are_finite(outputs):
+            return None
+        return outputs
 
     def _reference_runs(self, given: InputSet) -> list[ReferenceRun] | None:
         """PyTorch's own runs; None where they give no basis for a verdict."""
@@ -331,3 +347,7 @@ def _is_short(device: str) -> bool:
     """Return True if this process has taken its share of a GPU's memory, or others leave little."""
     room = room_on(device)
     return room.held > _MEMORY_SHARE * room.total or room.free < _LEAST_FREE * room.total
+
+
+def _are_finite(outputs: list[ReferenceRun]) -> bool:
+    return all(all_finite(output.value) for output in outputs)

@@ -67,6 +67,12 @@ def test_one_that_compiles_was_not_run_and_is_not_correct(judge_of):
     assert verdict.status not in NOT_COMPILED
 
 
+def test_one_without_a_kernel_says_so(judge_of):
+    verdict = told(judge_of(), REFERENCE.replace("class Model", "class ModelNew"))
+    assert verdict.status == "not_run"
+    assert verdict.reason.startswith("it launches no kernel of its own; not run here: ")
+
+
 def test_a_wrong_one_is_not_run_either(judge_of):
     assert told(judge_of(), changed("+ 1.0", "+ 2.0")).status == "not_run"
 

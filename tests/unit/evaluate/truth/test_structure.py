@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from adaexplore.evaluate.truth.inputs import DISTRIBUTIONS, _other_bools
 from adaexplore.evaluate.truth.structure import structure_of
 
 
@@ -87,7 +88,7 @@ def test_one_draw_of_ones_own_making_can_still_be_told_from_a_constant():
 
 def test_zeros_that_are_always_there_stay():
     found = structure_of(draws(lambda: torch.randn(8, 8).tril()))
-    kept = found.keep(torch.randn(8, 8))
+    kept = found.keep(torch.randn(8, 8), torch.ones(8, 8))
     assert torch.equal(kept, kept.tril())
     assert bool((kept.diagonal() != 0).all())
 
@@ -101,27 +102,100 @@ def test_a_symmetric_matrix_stays_symmetric():
         a = torch.randn(8, 8)
         return a + a.T
 
-    kept = structure_of(draws(make)).keep(torch.randn(8, 8))
+    kept = structure_of(draws(make)).keep(torch.randn(8, 8), torch.ones(8, 8))
     assert torch.equal(kept, kept.T)
 
 
 def test_probabilities_stay_probabilities():
-    kept = structure_of(draws(lambda: torch.randn(8, 32).softmax(-1))).keep(torch.randn(8, 32) * 10)
+    found = structure_of(draws(lambda: torch.randn(8, 32).softmax(-1)))
+    kept = found.keep(torch.randn(8, 32) * 10, torch.ones(8, 32))
     assert torch.allclose(kept.sum(-1), torch.ones(8))
     assert bool((kept >= 0).all())
 
 
 def test_unit_vectors_stay_unit_vectors():
     unit = torch.nn.functional.normalize
-    kept = structure_of(draws(lambda: unit(torch.randn(8, 32), dim=-1))).keep(torch.randn(8, 32))
+    found = structure_of(draws(lambda: unit(torch.randn(8, 32), dim=-1)))
+    kept = found.keep(torch.randn(8, 32), torch.ones(8, 32))
     assert torch.allclose(kept.norm(dim=-1), torch.ones(8))
 
 
 def test_what_keeps_away_from_zero_goes_on_doing_so():
     found = structure_of(draws(lambda: 0.5 + torch.rand(1000)))
-    assert float(found.keep(torch.randn(1000)).min()) >= 0.5
+    assert float(found.keep(torch.randn(1000), torch.ones(1000)).min()) >= 0.5
 
 
 def test_integers_have_the_range_that_was_seen():
     found = structure_of([torch.tensor([3, 7, 5]), torch.tensor([4, 4, 9])])
     assert (found.low, found.high) == (3, 9)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: torch.rand(64, 10).argsort(-1) < 1,
+        lambda: torch.rand(64, 64).argsort(-1) < 16,
+    ],
+    ids=["one-hot", "sixteen of each row"],
+)
+def test_bools_keep_the_number_of_each_row(make):
+    own = draws(make)
+    assert structure_of(own).row_counts
+    for name in DISTRIBUTIONS:
+        drawn = _other_bools(name, own[0], structure_of(own), torch.Generator().manual_seed(1))
+        assert torch.equal(drawn.sum(-1), own[0].sum(-1))
+        assert not torch.equal(drawn, own[0])
+
+
+def test_bools_of_chance_have_other_shares():
+    found = structure_of(draws(lambda: torch.rand(64, 64) < 0.2))
+    assert not found.row_counts
+    own, generator = torch.rand(64, 64) < 0.2, torch.Generator().manual_seed(1)
+    share = {
+        name: _other_bools(name, own, found, generator).double().mean()
+        for name in (*("normal", "large", "small"),)
+    }
+    assert share["small"] < 0.2 < share["normal"] < 0.6 < share["large"]
+    rows = _other_bools("constant-rows", own, found, generator)
+    assert torch.equal(rows.all(-1), rows.any(-1))
+
+
+def test_two_of_four_stay_zero_where_each_draw_has_them():
+    def sparse():
+        x = torch.randn(64, 16, 4)
+        return x.masked_fill(torch.rand(64, 16, 4).argsort(-1) < 2, 0).reshape(64, 64)
+
+    own = draws(sparse)
+    found = structure_of(own)
+    assert found.row_counts
+    assert torch.equal(found.keep(torch.randn(64, 64), own[1]) == 0, own[1] == 0)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: torch.rand(64, 256).argsort(-1)[:, :32],
+        lambda: torch.randint(0, 100, (128, 1)) + torch.tensor([0, 7]),
+        lambda: torch.randint(0, 1000, (64, 1)).sort(0)[0],
+        lambda: torch.rand(1024, 1).sort(0)[0],
+    ],
+    ids=["no repeats in a row", "intervals", "integers down a column", "times down a column"],
+)
+def test_only_the_problem_can_draw(make):
+    assert structure_of(draws(make)).frozen
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: torch.randint(0, 100, (128, 2)),
+        lambda: torch.randint(0, 100, (64, 32)),
+        lambda: torch.rand(3, 3),
+        lambda: torch.randn(64, 64).relu(),
+        lambda: torch.rand(2, 2, 3),
+    ],
+)
+def test_chance_is_no_structure(make):
+    found = structure_of(draws(make))
+    assert not found.frozen
+    assert not found.row_counts

@@ -334,10 +334,24 @@ class TestSets:
         assert truth.classify(truth.deviation(1.01 * x * x)) is None
 
     def test_a_distribution_that_is_illegal_for_the_problem_is_left_out(self, truths_of):
-        names = {s.name for s in truths_of(forward("return x.log()", "torch.rand(64, 64)")).sets}
-        assert "negative" not in names
-        assert "normal" not in names
-        assert "own-2" in names
+        sets = truths_of(forward("return x.log()", "torch.rand(64, 64)")).sets
+        named = {s.name: s.inputs.args[0] for s in sets}
+        assert "negative" not in named
+        assert {"own-2", "normal", "large"} <= named.keys()
+        assert all(bool((x > 0).all()) for x in named.values())  # positive ones stand for them
+
+    def test_milder_values_stand_for_those_that_overflow(self, truths_of):
+        sets = truths_of(forward("return (2 * x).exp()", "torch.rand(64, 64)")).sets
+        [large] = [s.inputs.args[0] for s in sets if s.name == "large"]
+        assert 3 < float(large.max()) < 60
+
+    def test_a_reference_that_handles_nan_is_given_some(self, truths_of):
+        def names(body):
+            return {s.name for s in truths_of(forward(body, "torch.rand(64, 64)")).sets}
+
+        assert "holes" in names("return torch.nanmean(x, -1)")
+        assert "holes" not in names("return x.mean(-1)")
+        assert "holes" not in names("return x.masked_fill(torch.isnan(x[0]), 1)")  # has NaN left
 
     def test_a_triangular_input_stays_triangular(self, truths_of):
         truths = truths_of(forward("return x @ x", "torch.randn(64, 64).tril()"))
