@@ -114,9 +114,9 @@ class SearchProgress(Listener):
     def prepared(self, facts: ReferenceFacts) -> None:
         """See `Listener`."""
         times = [f"{name} {duration_us(t)}" for name, t in facts.baselines_us.items()]
+        verified = f"verified on {len(facts.input_sets)} input sets ({', '.join(facts.input_sets)})"
         self._line(
-            f"reference: {', '.join(times)}; verified on {len(facts.input_sets)} input sets "
-            f"({', '.join(facts.input_sets)})"
+            f"reference: {', '.join(times)}; {verified}" if times else f"reference {verified}"
         )
         for name, why in facts.labels.items():
             self._line(f"label: {name}: {why}")
