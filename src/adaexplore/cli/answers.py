@@ -35,8 +35,11 @@ def ask(
     console = Console()
     with open_run(run) as directory:
         change_plan(directory, ctx.obj)
-        for file, what in write_prompts(directory, count, output).items():
+        written = write_prompts(directory, count, output)
+        for file, what in written.items():
             say(console, f"{file}: {what}; answer in {file.stem}{REPLY_SUFFIX}")
+        if not written:
+            say(console, "no prompt waits for an answer")
 
 
 @app.command()

@@ -17,7 +17,7 @@ from adaexplore.cli.printing import say
 from adaexplore.cli.statements_view import check_statements
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.problem import TargetName
-from adaexplore.core.rule import Rule
+from adaexplore.core.rule import Platform, Rule
 from adaexplore.memory.check import Checked
 from adaexplore.memory.describe import describe_gain
 from adaexplore.memory.files import BUNDLED, load_memory, memory_path, save_memory
@@ -94,7 +94,8 @@ def check(
 ) -> int:
     """Run witnesses and remedies here; return the exit code: 1 if a rule does not hold.
 
-    With `unseen`, only those of rules that were not tried here yet. The results are written to
+    Not those of rules that have programs for this version in another rule, and with `unseen` only
+    those of rules that were not tried here yet. The results are written to
     `output`, or else to the memory itself unless it is the bundled one. Of lines
     `statement||count`, the rules that say the same and hold are written (see `statements_view`).
     """
@@ -108,21 +109,35 @@ def check(
     left = [
         rule
         for rule in rules
-        if rule.is_checked and not (unseen and here.as_of(rule.kind) in (*rule.holds, *rule.gone))
+        if rule.is_checked
+        and not _has_a_version(rule, rules, here)
+        and not (unseen and here.as_of(rule.kind) in (*rule.holds, *rule.gone))
     ]
     checked, status = check_with_progress(console, left, machine, parallel)
     say_failures(console, checked)
     true = sum(result.true for result in checked)
     judged = sum(not result.untimed for result in checked)
     seen = {result.rule.name: result.rule for result in checked}
+    kept = 0
     written = output or (None if memory == BUNDLED else memory_path(memory))
     if written and seen:
         now = [seen.get(rule.name, rule) for rule in rules]
-        save_memory(written, _of_renames(console, checked, now, machine))
-    say(console, f"{true} of {judged} rules hold on {machine}")
+        now = _of_renames(console, checked, now, machine)
+        save_memory(written, now)
+        kept = sum(not r.true and _has_a_version(r.rule, now, here) for r in checked)
+    under = f", and {kept} more under the names of this version" if kept else ""
+    say(console, f"{true} of {judged} rules hold on {machine}{under}")
     if unchecked := sum(not rule.is_checked for rule in rules):
         say(console, f"{unchecked} unchecked rules have no programs to run")
-    return status or (0 if true == judged else 1)
+    return status or (0 if true + kept == judged else 1)
+
+
+def _has_a_version(rule: Rule, rules: Sequence[Rule], here: Platform) -> bool:
+    """Return true where another rule says the same and holds here, with programs of its own."""
+    where = here.as_of(rule.kind)
+    return where not in rule.holds and any(
+        other.statement == rule.statement and where in other.holds for other in rules
+    )
 
 
 def _of_renames(

@@ -49,12 +49,13 @@ def show_end(console: Console, path: Path) -> None:
     """Print the tree and the headline of a run, and the files in its folder."""
     with read_run(path) as directory:
         summary, run = summary_of(directory.store, path), directory.store.run()
+        left = run.steps - len(planned_steps(directory.store.nodes()))
         files = [path / name for name in (DATABASE_NAME, URL_NAME)]
         files += [directory.best_path, directory.report_path]
     show_table(tree_table(summary), console)
     show_table(headline(summary), console)
     say(console, f"{path}: {', '.join(file.name for file in files if file.exists())}")
-    if MANUAL in run.proposers:
+    if MANUAL in run.proposers and left > 0:
         say(console, f"take prompts with:\n  adaexplore ask {shlex.quote(str(path))} -o asks/")
 
 

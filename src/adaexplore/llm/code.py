@@ -64,6 +64,8 @@ def check_module(source: str, entry: str = "ModelNew") -> None:
     The source is parsed and compiled, not run.
     """
     defined = _definitions(_parse(source))
+    if defined.get(entry) == "def":
+        raise ReplyError(f"The module defines {entry} as a function; make it a class.")
     if defined.get(entry) not in ("class", "name"):
         only = _list(defined) or "no class and no function"
         raise ReplyError(f"The module does not define {entry} at its top level; found: {only}.")

@@ -75,6 +75,7 @@ def test_a_memory_of_another_version_follows_the_names_of_this_one(adaexplore, t
     save_memory(path, learned.values())
     checked = adaexplore("memory", "check", path, *TARGET)
     assert "found: async-copy-global-to-shared-is-async-load" in checked.out
+    assert "more under the names of this version" in checked.out
     now = {rule.name: rule for rule in load_memory(path)}
     here = Platform("3.9.0", "sm_90")
     assert now["async-copy-global-to-shared-is-async-load"].holds == (here,)
@@ -82,7 +83,12 @@ def test_a_memory_of_another_version_follows_the_names_of_this_one(adaexplore, t
     assert now["no-work-over-register-wgmma-8638"].gone == (here,)
     again = adaexplore("memory", "check", path, *TARGET)
     assert "found" not in again.out
+    assert "the remedy fails" not in again.out  # its version for 3.9 is tried, and holds
     assert len(load_memory(path)) == len(now)
+    adaexplore("memory", "merge", path, "-o", path)
+    assert {rule.name: rule.holds for rule in load_memory(path)} == {
+        name: rule.holds for name, rule in now.items()
+    }
 
 
 class TestTried:
