@@ -206,8 +206,11 @@ class InputSets:
 
 
 def names_nan(source: str) -> bool:
-    """Return true for a module that names a function for NaN, such as `nanmean` or `isfinite`."""
-    return re.search(r"\b(?:nan[a-z_]{3,}|isnan|isfinite)\s*\(", source) is not None
+    """Return true for a module that names a function for missing numbers, such as `nanmean`.
+
+    Not `isnan` and `nan_to_num`, by which a module mends what it has computed itself.
+    """
+    return re.search(r"\bnan(?!_to_num)[a-z]{3,}\s*\(", source) is not None
 
 
 def freeze_marked(module: ModuleType, structures: list[Structure]) -> None:
