@@ -122,7 +122,7 @@ class Fleet:
             try:
                 return work(device)
             except DeviceLostError as error:
-                self._replace(device, str(error))
+                self._replace(device, str(error), seats=0)
         raise ToughWorkError(f"{_MOST_TRIES} devices failed at the same work: {self._why}")
 
     def tell_all(self, method: str, *arguments: Any) -> None:
@@ -185,7 +185,8 @@ class Fleet:
             except DeviceLostError as error:
                 if self._closed.is_set():
                     raise ClusterGoneError(self._over) from error
-                self._replace(device, f"{error}; its work begins again on another device")
+                line = f"{error}; its work begins again on another device"
+                self._replace(device, line, seats)
                 if begun:
                     tries += alone or device.seats == 1
                     alone = True
@@ -266,11 +267,13 @@ class Fleet:
                     there[device] = there.pop(device) - seats  # the last in turn
             self._changed.notify_all()
 
-    def _replace(self, device: Remote, line: str) -> None:
+    def _replace(self, device: Remote, line: str, seats: int) -> None:
         """Take a device that is lost out, and say so, once; another is to come."""
         if self._leave(device, line):
             device.kill()
             self._in_background(self._bring)
+        else:  # lost already, or at rest
+            self._give_back(device, seats)
 
     def _rest(self, device: Remote, line: str, seats: int) -> None:
         """Give a device that is too slow back, and take it out, once, until it is not."""
