@@ -30,8 +30,7 @@ from statistics import median
 from typing import Any
 
 from adaexplore.core import Candidate, Config, Problem
-from adaexplore.run import open_session
-from adaexplore.run.cluster.remote import RayDevice
+from adaexplore.run import RayDevice, open_session
 
 _IDLE_CANARIES = 20
 _STEPS_EACH = 4  # for each GPU: candidates are compiled while another is timed

@@ -55,7 +55,6 @@ def evaluate(
     from adaexplore.core.errors import BadInputError, InfrastructureError
     from adaexplore.core.evaluation_json import evaluation_to_json
     from adaexplore.run.api import judge
-    from adaexplore.run.session import device_of
 
     if min_speedup is not None and not 0 < min_speedup < math.inf:  # nor NaN
         raise BadInputError(f"--min-speedup {min_speedup:g}: write a positive number, such as 1.2")
@@ -71,9 +70,9 @@ def evaluate(
         verdict, labels = there.verdict, there.labels
     else:
         require_definitions(problem, flashinfer, sol)
-        config = ctx.obj
-        device = None if config.ray else device_of(config.device)
-        progress = EvaluationProgress(Console(stderr=True), device)
+        asked = ctx.obj.device
+        local = None if ctx.obj.ray else lambda: _device_here(asked)
+        progress = EvaluationProgress(Console(stderr=True), local)
         with progress:
             judged = judge(problem, candidate, ctx.obj, listener=progress)
         verdict, labels = judged.verdict, judged.labels
@@ -95,6 +94,12 @@ def evaluate(
         found = "no claim, measured under load" if timing and timing.is_under_load else found
         print(f"falls short of --min-speedup {min_speedup:g}: {found}", file=sys.stderr)
         raise typer.Exit(FELL_SHORT)
+
+
+def _device_here(asked: str | None) -> str:
+    from adaexplore.run.session import device_of
+
+    return device_of(asked)
 
 
 def _print(verdict: Evaluation, labels: Mapping[str, str], mode: str) -> None:

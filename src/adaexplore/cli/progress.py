@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from rich.console import Console
@@ -21,19 +22,19 @@ from adaexplore.store import read_run
 class EvaluationProgress(Listener):
     """A spinner with the preparation under way; on a console that is no terminal, a line each.
 
-    `device` is that of this machine which the evaluation uses, None for another machine's.
+    `device` finds the device of this machine that the evaluation uses, once there is work; None is
+    for another machine's.
     """
 
-    def __init__(self, console: Console, device: str | None) -> None:
+    def __init__(self, console: Console, device: Callable[[], str] | None) -> None:
         self._console = console
         self._spinner = console.status("")
-        self._watch = DeviceWatch(device, self.notice) if device else None
+        self._device = device
+        self._watch: DeviceWatch | None = None
 
     def __enter__(self) -> EvaluationProgress:
         if self._console.is_terminal:
             self._spinner.start()
-        if self._watch:
-            self._watch.start()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -43,6 +44,9 @@ class EvaluationProgress(Listener):
 
     def working(self, activity: str) -> None:
         """See `Listener`."""
+        if self._device and not self._watch:
+            self._watch = DeviceWatch(self._device(), self.notice)
+            self._watch.start()
         if self._console.is_terminal:
             self._spinner.update(activity)
         else:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from adaexplore.run.campaign.turns import Campaign as Campaign
     from adaexplore.run.campaign.turns import Progress as Progress
     from adaexplore.run.campaign.turns import Rules as Rules
+    from adaexplore.run.cluster.remote import RayDevice as RayDevice
     from adaexplore.run.deliver import delivery_of_judged as delivery_of_judged
     from adaexplore.run.learning.adaptation import attempt_config as attempt_config
     from adaexplore.run.learning.machine import Machine as Machine

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from adaexplore.core.candidate import Candidate
-from adaexplore.core.evaluation import Evaluation, Failed, FailureStatus, Fault
+from adaexplore.core.evaluation import Failed, FailureStatus, Fault
+from adaexplore.evaluate.judge.reasons import OUT_OF_ROOM
 from adaexplore.evaluate.truth.room import FreeMemory, asked_in
 from adaexplore.evaluate.wire.faults import BUILD_FAILED, fault_of
 from adaexplore.evaluate.wire.messages import Raised
-from adaexplore.languages import DIALECTS, other_language
 from adaexplore.sandbox.process import WorkerDiedError
 from adaexplore.sandbox.walls.limits import GPU_MEMORY_SHARE
 from adaexplore.sandbox.watchdog import LimitExceededError
@@ -47,25 +44,6 @@ COMPILING, LOADING = "compiling ahead", "importing and constructing"
 
 _COMPILE_TEXTS = (BUILD_FAILED, "PassManager::run failed", "C++ compile error")
 _DETAIL_CHARS = 12_000
-_OF_LANGUAGE = ("compile_error", "runtime_error", "rejected", "not_run")
-_OUT_OF_ROOM = "memory ran out on a GPU of which other processes hold"
-
-
-def with_language(verdict: Evaluation, candidate: Candidate) -> Evaluation:
-    """Return a verdict that says so where a candidate that does not run is in another language."""
-    if not isinstance(verdict, Failed) or verdict.status not in _OF_LANGUAGE:
-        return verdict
-    other = other_language(candidate.source, candidate.language)
-    if other is None:
-        return verdict
-    titles = DIALECTS[other].title, DIALECTS[candidate.language].title
-    hint = f"it is written in {titles[0]}, not in {titles[1]} (--language {other})"
-    return replace(verdict, reason=f"{verdict.reason}; {hint}")
-
-
-def is_out_of_room(verdict: Evaluation) -> bool:
-    """Return true for a verdict of `out_of_room` that is not the candidate's failure."""
-    return isinstance(verdict, Failed) and verdict.reason.startswith(_OUT_OF_ROOM)
 
 
 def out_of_room(verdict: Failed, room: FreeMemory) -> Failed:
@@ -79,7 +57,7 @@ def out_of_room(verdict: Failed, room: FreeMemory) -> Failed:
     if asked > share or room.others <= room.total - share:
         return verdict
     gib = [f"{each / 2**30:.1f} GiB" for each in (room.others, room.total)]
-    reason = f"{_OUT_OF_ROOM} {gib[0]} of {gib[1]}"
+    reason = f"{OUT_OF_ROOM} {gib[0]} of {gib[1]}"
     return Failed("infra_error", reason, verdict.detail or verdict.reason)
 
 

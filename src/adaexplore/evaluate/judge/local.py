@@ -13,7 +13,7 @@ from adaexplore.core.evaluation_json import evaluation_from_json
 from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.problem import Problem
 from adaexplore.core.uses import Use
-from adaexplore.evaluate.judge.failures import with_language
+from adaexplore.evaluate.judge.reasons import with_language
 from adaexplore.evaluate.kernels.build.extensions import BUILD_S
 from adaexplore.evaluate.wire.judge_messages import (
     BadProblem,

@@ -18,7 +18,7 @@ from adaexplore.core.evaluation import Evaluation, Passed
 from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.protocols.evaluator import Evaluator, TriesUses
 from adaexplore.core.uses import Use
-from adaexplore.evaluate.judge.failures import is_out_of_room
+from adaexplore.evaluate.judge.reasons import is_out_of_room
 
 _MOST = 4  # on an H200 an evaluation holds the device for a third to two thirds of its time
 _CORES_EACH = 4
