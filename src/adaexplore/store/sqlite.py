@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import time
 from pathlib import Path
 
 from sqlalchemy import Connection, Engine, QueuePool, create_engine, event
@@ -12,6 +13,7 @@ from sqlalchemy.exc import DBAPIError
 
 from adaexplore.store.failures import Mode, StorageFailure
 
+_LOG_S = 5.0
 _DAMAGED = StorageFailure(
     "run.db is damaged",
     "restore it from a copy, or salvage what is left with: sqlite3 run.db .recover",
@@ -80,9 +82,23 @@ def _connect(path: Path, mode: Mode) -> sqlite3.Connection:
     )
     connection.execute("PRAGMA foreign_keys = ON")
     if mode != "read":
-        connection.execute("PRAGMA journal_mode = WAL")
+        _begin_log(connection)
         connection.execute("PRAGMA synchronous = FULL")
     return connection
+
+
+def _begin_log(connection: sqlite3.Connection) -> None:
+    """Write ahead; wait where another has just made the file: SQLite's own timeout does not."""
+    deadline = time.monotonic() + _LOG_S
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
+        else:
+            return
 
 
 def _read_query(path: Path) -> str:

@@ -2,7 +2,9 @@ import os
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -187,3 +189,19 @@ def test_the_database_refuses_a_row_without_a_value(tmp_path):
     with closing(sqlite3.connect(tmp_path / "run" / "run.db")) as connection:
         optional = set(connection.execute(query))
     assert optional == {("nodes", "ask_id"), ("asks", "proposal")}
+
+
+def test_several_that_make_a_file_at_once_all_can(tmp_path):
+    """Of the beginning of a log, SQLite's own timeout says at once that somebody else has it."""
+
+    def begin(path):
+        engine = sqlite_engine(path, "create")
+        together.wait()
+        with engine.begin() as connection:
+            connection.exec_driver_sql("CREATE TABLE IF NOT EXISTS made (x)")
+        engine.dispose()
+
+    together = threading.Barrier(4, timeout=20)
+    with ThreadPoolExecutor(4) as threads:
+        for number in range(60):
+            list(threads.map(begin, [tmp_path / f"{number}.db"] * 4))
