@@ -71,7 +71,7 @@ class FreshInputs:
         other = instance.inputs(secrets.randbelow(2**31), workload)
         seconds = time.perf_counter() - started
         self._form = _form(first)
-        self._shell = map_tensors(lambda t: t.new_empty(0), first)
+        self._shell = _shell(first)
         self._redraws = self._can_redraw(first, other)
         del other
         self._varied: Inputs | None = None
@@ -161,7 +161,7 @@ class FreshInputs:
     def _can_redraw(self, first: Inputs, other: Inputs) -> bool:
         if self._form != _form(other) or _marks(first) == _marks(other):
             return False
-        if repr(self._shell) == repr(map_tensors(lambda t: t.new_empty(0), other)):
+        if repr(self._shell) == repr(_shell(other)):
             return True
         try:
             self._instance(self._with_first_numbers(other))
@@ -243,8 +243,12 @@ def _copied(tensor: torch.Tensor) -> torch.Tensor:
 def _form(inputs: Inputs) -> object:
     """Return all of a draw but the numbers in its tensors and beside them."""
     tensors = [(t.shape, t.stride(), t.dtype) for t in tensors_of(inputs)]
-    shell = repr(map_tensors(lambda t: t.new_empty(0), inputs))
-    return tensors, _NUMBERS.sub("0", shell)
+    return tensors, _NUMBERS.sub("0", repr(_shell(inputs)))
+
+
+def _shell(inputs: Inputs) -> Inputs:
+    """Return a draw with empty tensors in the place of its own."""
+    return map_tensors(lambda t: t.new_empty(0), inputs)
 
 
 def _marks(inputs: Inputs) -> list[int]:
