@@ -24,11 +24,15 @@ LOCKS = "ADAEXPLORE_LOCKS"  # for tests, whose times nobody reads; not TMPDIR, w
 
 
 class _Mine(threading.local):
-    """Locks of a thread by device, each with its descriptor and True if exclusive; those lent."""
+    """Locks of a thread by device, each with its descriptor and True if exclusive; those lent.
+
+    `large` has the devices whose turn for large work it has.
+    """
 
     def __init__(self) -> None:
         self.held: dict[str, tuple[int, bool]] = {}
         self.lent: set[str] = set()
+        self.large: set[str] = set()
 
 
 _mine = _Mine()
@@ -91,6 +95,27 @@ def device_taken_back(device: str) -> Iterator[None]:
     finally:
         _release(fd, device, exclusive)
         _mine.lent.add(device)
+
+
+@contextmanager
+def large_turn(device: str) -> Iterator[None]:
+    """Hold the turn to fill much of a device's memory, which one thread has at a time; reentrant.
+
+    Wait for it without a timeout, with the device lent: whoever has the turn may stand back for
+    those that time, and they wait for all that share the device.
+    """
+    if device in _mine.large:
+        yield
+        return
+    fd = _open(lock_file(device).with_suffix(".large"))
+    try:
+        with device_lent(device):
+            fcntl.flock(fd, fcntl.LOCK_EX)
+        _mine.large.add(device)
+        yield
+    finally:
+        _mine.large.discard(device)
+        os.close(fd)
 
 
 def is_wanted(device: str) -> bool:

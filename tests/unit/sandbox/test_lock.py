@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from adaexplore.sandbox.lock import device_lent, device_lock, is_wanted, stand_back
+from adaexplore.sandbox.lock import device_lent, device_lock, is_wanted, large_turn, stand_back
 
 SHARED, EXCLUSIVE = False, True
 DEVICE = f"test-{os.getpid()}"
@@ -97,6 +97,22 @@ class TestDeviceLock:
         with device_lock(DEVICE, exclusive=True):
             assert not is_wanted(DEVICE)
         assert not is_wanted(DEVICE)
+
+    def test_large_work_is_done_in_turn_and_lends_the_device_while_it_waits(self):
+        order = []
+
+        def large():
+            with device_lock(DEVICE, exclusive=False), large_turn(DEVICE), large_turn(DEVICE):
+                order.append("second")
+
+        with ThreadPoolExecutor(1) as threads:
+            with large_turn(DEVICE):
+                waiting = threads.submit(large)
+                time.sleep(0.2)
+                with device_lock(DEVICE, exclusive=True):
+                    order.append("first")
+            waiting.result(30.0)
+        assert order == ["first", "second"]
 
     def test_the_lock_is_reentrant(self):
         with device_lock(DEVICE, exclusive=True), device_lock(DEVICE, exclusive=False):

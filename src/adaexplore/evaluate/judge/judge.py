@@ -35,13 +35,13 @@ from adaexplore.evaluate.wire.judge_messages import (
 from adaexplore.evaluate.wire.messages import decode
 from adaexplore.sandbox.channel import Channel
 from adaexplore.sandbox.compile_threads import compile_in_parallel
-from adaexplore.sandbox.lock import device_lent, device_lock
+from adaexplore.sandbox.lock import device_lent, device_lock, large_turn
 from adaexplore.sandbox.process import ForkServer
 from adaexplore.sandbox.user.hang import limit_calls
 from adaexplore.sandbox.user.user_code import causes, is_out_of_memory
 
 _PATIENCE_S = 300.0  # for others to give memory back
-_TRIES_ALONE = 3  # each names the memory up to the next allocation that fails
+_TRIES_IN_TURN = 3  # each names the memory up to the next allocation that fails
 
 
 def main(channel: Channel, control: Channel | None) -> None:
@@ -87,9 +87,9 @@ def _evaluated(bench: CandidateBench, request: Evaluate) -> Evaluation:
 def _prepared(problem: Problem, folder: Path, server: ForkServer, request: Prepare) -> Reference:
     """Return the prepared reference, with as much verification as memory allows.
 
-    Where a shared GPU has too little memory, wait for room and prepare it alone; where that does
-    not help, verify on the fewest input sets. Raises `BadProblemError` for a reference that cannot
-    be verified against, or has too little room beside others of its problem.
+    Where a shared GPU has too little memory, wait for room and for the turn to fill it; where that
+    does not help, verify on the fewest input sets, alone on the GPU. Raises `BadProblemError` for a
+    reference that cannot be verified against, or has too little room beside others of its problem.
     """
     device, brief = problem.device, request.brief
     if device == "cpu":
@@ -105,11 +105,11 @@ def _prepared(problem: Problem, folder: Path, server: ForkServer, request: Prepa
         wanted = _wanted(error, device)
     release_memory()
     patient_until = time.monotonic() + _PATIENCE_S
-    for _ in range(_TRIES_ALONE):
+    for _ in range(_TRIES_IN_TURN):
         if not wait_for_room(wanted, partial(room_on, device), patient_until - time.monotonic()):
             break
         try:
-            with device_lock(device, exclusive=True):
+            with large_turn(device):
                 return _prepared_beside_others(problem, folder, server, brief=brief)
         except (RuntimeError, MemoryError, BadProblemError) as error:
             before, wanted = wanted, _wanted(error, device)

@@ -12,6 +12,7 @@ from typing import Any
 import torch._inductor.compile_fx as inductor
 from torch._inductor.runtime import benchmarking
 
+from adaexplore.sandbox.compile_threads import templates_in_threads
 from adaexplore.sandbox.lock import device_lent, device_taken_back
 
 TOO_LONG = 75
@@ -67,7 +68,7 @@ class CompileLimit:
 def compiling_lent(device: str, limit: CompileLimit | None = None) -> Iterator[None]:
     """Lend the device to other processes while Inductor compiles, which takes seconds to minutes.
 
-    It is taken back for each kernel that Inductor times. Pins
+    It is taken back for each kernel that Inductor times; see `templates_in_threads` too. Pins
     `torch._inductor.compile_fx.compile_fx`, which `torch.compile` looks up for every graph, and
     `benchmark_gpu` of `torch._inductor.runtime.benchmarking.benchmarker`, by which Inductor times.
     """
@@ -92,7 +93,8 @@ def compiling_lent(device: str, limit: CompileLimit | None = None) -> Iterator[N
 
     inductor.compile_fx, benchmarker.benchmark_gpu = compile_meanwhile, time_by_turns
     try:
-        yield
+        with templates_in_threads():
+            yield
     finally:
         inductor.compile_fx = compile_graph
         del benchmarker.benchmark_gpu  # its class has one

@@ -1,7 +1,7 @@
 """Large tensors in pieces: what a comparison holds beside them stays small, wherever they lie.
 
-A float64 truth of some gigabytes lies in the host's memory, since a GPU's is for inputs, outputs
-and candidates. Its pieces are moved to the device on which they are compared.
+A float64 truth of some gigabytes lies in the host's memory where little of a GPU's is free, since
+that is for inputs, outputs and candidates. Its pieces are moved to the device that compares them.
 """
 
 from __future__ import annotations
@@ -11,9 +11,12 @@ from collections.abc import Callable, Iterator, Sequence
 import torch
 from torch import Tensor
 
+from adaexplore.evaluate.truth.room import FreeMemory, room_on
+from adaexplore.sandbox.lock import device_lent
+
 ON_CPU, ON_GPU = 1 << 15, 1 << 24
-_HOST_BYTES = 2 << 30
-"""A truth larger than this is kept in the host's memory."""
+_LARGE_BYTES = 2 << 30
+"""A truth larger than this may be kept in the host's memory, to which copying is slow."""
 
 Marks = Tensor | Callable[[slice], Tensor]
 """Marked elements: all of a tensor's, or those of the pieces that are asked for."""
@@ -65,17 +68,27 @@ def all_marks(
     return found
 
 
-def all_finite(tensor: Tensor) -> bool:
-    """Return True if a tensor holds neither NaN nor infinity."""
+def all_finite(tensor: Tensor, device: torch.device) -> bool:
+    """Return True if a tensor holds neither NaN nor infinity, by a look on a device."""
     flat = tensor.flatten()
-    return all(bool(flat[p].isfinite().all()) for p in pieces(flat.numel(), flat.device))
+    parts = (part_of(flat, part, device) for part in pieces(flat.numel(), device))
+    return all(bool(part.isfinite().all()) for part in parts)
 
 
 def kept(value: Tensor) -> Tensor:
     """Return a contiguous copy in the memory where a truth of its size is kept."""
-    large = value.is_cuda and value.nbytes > _HOST_BYTES
-    home = torch.empty(value.shape, dtype=value.dtype, device="cpu" if large else value.device)
-    return home.copy_(value)
+    large = value.is_cuda and value.nbytes > _LARGE_BYTES
+    on_host = large and not leaves_room(room_on(str(value.device)), value.nbytes)
+    if not on_host:
+        return torch.empty(value.shape, dtype=value.dtype, device=value.device).copy_(value)
+    torch.cuda.synchronize(value.device)
+    with device_lent(str(value.device)):  # for seconds, in which the GPU only waits
+        return torch.empty(value.shape, dtype=value.dtype).copy_(value)
+
+
+def leaves_room(room: FreeMemory, taken: int) -> bool:
+    """Return True if a quarter of a GPU's memory stays free once so many bytes are taken."""
+    return room.free - taken >= room.total / 4
 
 
 def computable(tensor: Tensor) -> Tensor:

@@ -24,10 +24,13 @@ from adaexplore.evaluate.truth.precision import NORM_FACTOR, floors
 from adaexplore.evaluate.truth.reference_runs import ReferenceRun, reference_runs
 from adaexplore.evaluate.truth.room import room_on
 from adaexplore.evaluate.truth.runs import ReferenceRuns, SizeDependsOnDataError
+from adaexplore.evaluate.truth.turns import let_others_time
 from adaexplore.evaluate.wire.tensors import SharedTensor, fingerprint, share
 from adaexplore.sandbox.user.values import Inputs, map_tensors, tensors_of
 
 _MIN_SETS = 3
+_MIN_HUGE_SETS = 2
+_HUGE_SHARE = 1 / 16  # of the GPU's memory, for the truths of one set
 _MEMORY_SHARE = 0.1  # of the GPU, for inputs and truths; the rest is for running, and for others
 _LEAST_FREE = 0.1  # of the GPU, for the runs of a further set
 _WEIGHTS_BYTES = 1 << 30  # larger models are verified under one set of weights
@@ -165,9 +168,9 @@ class Truths:
 
     def _drafts(self) -> Iterator[_Draft]:
         device = self._runs.problem.device
-        count, finite = 0, True
+        count, least, finite = 0, _MIN_SETS, True
         for given in self.inputs:
-            if count >= _MIN_SETS and (self._fewest or _is_short(device)):
+            if count >= least and (self._fewest or _is_short(device)):
                 self._notes.append(f"memory: verified on {count} input sets only")
                 return
             outputs = self._usable_runs(given, finite=finite)
@@ -177,12 +180,14 @@ class Truths:
             if outputs is None:
                 continue
             if given.from_problem and not given.varied:
-                finite = finite and _are_finite(outputs)
+                finite = finite and _are_finite(outputs, device)
             count += 1
+            least = _MIN_HUGE_SETS if _are_huge(outputs, device) else _MIN_SETS
             draft = _draft(given, outputs)
             del given, outputs  # while the next set is drawn, the draft alone holds them
             yield draft
             del draft
+            let_others_time(device)
 
     def _usable_runs(self, given: InputSet, *, finite: bool) -> list[ReferenceRun] | None:
         """PyTorch's own runs; None too where NaN or infinity shows inputs of no problem's kind.
@@ -191,7 +196,8 @@ class Truths:
         """
         outputs = self._reference_runs(given)
         is_own = given.from_problem and not given.varied
-        if outputs and finite and not is_own and not _are_finite(outputs):
+        device = self._runs.problem.device
+        if outputs and finite and not is_own and not _are_finite(outputs, device):
             return None
         return outputs
 
@@ -349,5 +355,11 @@ def _is_short(device: str) -> bool:
     return room.held > _MEMORY_SHARE * room.total or room.free < _LEAST_FREE * room.total
 
 
-def _are_finite(outputs: list[ReferenceRun]) -> bool:
-    return all(all_finite(output.value) for output in outputs)
+def _are_huge(outputs: list[ReferenceRun], device: str) -> bool:
+    """Return True for truths of which a GPU has room for few."""
+    taken = sum(output.value.nbytes for output in outputs)
+    return 0 < _HUGE_SHARE * room_on(device).total < taken
+
+
+def _are_finite(outputs: list[ReferenceRun], device: str) -> bool:
+    return all(all_finite(output.value, torch.device(device)) for output in outputs)

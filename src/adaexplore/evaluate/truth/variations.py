@@ -14,6 +14,7 @@ from adaexplore.evaluate.truth.precision import FLOOR
 from adaexplore.evaluate.truth.runs import Noise, ReferenceRuns
 from adaexplore.evaluate.truth.selections import Otherwise, Room, Selections, Ties, excused
 from adaexplore.evaluate.truth.steps import Codes, Moved, Shifted, Steps
+from adaexplore.evaluate.truth.turns import let_others_time
 from adaexplore.sandbox.user.values import Inputs
 
 NOISE: dict[Precision, float] = {"fp32": 2.0**-15, "tf32": 2.0**-8, "half": 2.0**-7}
@@ -56,6 +57,7 @@ class Variations:
         self.values = runs.float64(inputs, watch=self._seen, steps=steps)
         if self.values is None:  # an operation has no float64, or bears no watching
             self._seen, steps, self.values = Selections(), Steps(), runs.float64(inputs)
+        let_others_time(runs.problem.device)
         moved = Moved(steps) if steps.values else None
         self.blurred = self._vary(self.noise, steps=moved)
         self.flips: dict[int, Deviation] = {}
@@ -151,6 +153,7 @@ class Variations:
             return None
         watch = Selections(otherwise) if self._seen.any else None
         outputs = self._runs.float64(self._inputs, noise, watch, steps)
+        let_others_time(self._runs.problem.device)
         if outputs is not None and watch is not None:
             self._watches.append(watch)
         return outputs

@@ -33,21 +33,29 @@ def no_library():
     raise RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`")
 
 
-def is_alone(device):
-    """Whether nobody else could use the device now."""
-    with lock_file(device).open() as other:
+def use_of(device, *, lean):
+    """How a device is used now."""
+    if not is_free(lock_file(device)):
+        return "lean, alone" if lean else "alone"
+    assert not lean
+    return "beside" if is_free(lock_file(device).with_suffix(".large")) else "in turn"
+
+
+def is_free(lock):
+    lock.touch()
+    with lock.open() as other:
         try:
             fcntl.flock(other, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
-            return True
-        return False
+            return False
+        return True
 
 
 @pytest.fixture
 def prepared(monkeypatch, tmp_path):
-    """Prepares a reference that does one of `does` each time; says for each if it was alone.
+    """Prepares a reference that does one of `does` each time; says for each how it had the device.
 
-    `free` are readings of the device's free memory in GiB, of 80; a lean reference is "lean".
+    `free` are readings of the device's free memory in GiB, of 80.
     """
 
     def prepared(device, *does, free=(80,), beside=0):
@@ -70,7 +78,7 @@ def prepared(monkeypatch, tmp_path):
 
             def complete(self, trials):
                 assert trials == []
-                tries.append("lean" if self.lean else is_alone(self.device))
+                tries.append(use_of(self.device, lean=self.lean))
                 left.pop(0)()
 
             def time_baselines(self):
@@ -97,36 +105,39 @@ def nothing():
 
 
 def test_what_fits_is_prepared_beside_others(prepared):
-    assert prepared("cuda:0", nothing) == ([False], "")
+    assert prepared("cuda:0", nothing) == (["beside"], "")
 
 
 @pytest.mark.parametrize("trouble", [no_memory, no_memory_told, no_library])
-def test_what_finds_no_room_is_prepared_alone(prepared, trouble):
-    assert prepared("cuda:0", trouble, nothing) == ([False, True], "")
+def test_what_finds_no_room_is_prepared_once_it_has_the_turn(prepared, trouble):
+    assert prepared("cuda:0", trouble, nothing) == (["beside", "in turn"], "")
 
 
-def test_what_finds_no_room_alone_makes_do_with_less(prepared):
-    assert prepared("cuda:0", no_memory, no_memory, nothing) == ([False, True, "lean"], "")
+def test_what_finds_no_room_in_its_turn_makes_do_with_less_alone(prepared):
+    assert prepared("cuda:0", no_memory, no_memory, nothing) == (
+        ["beside", "in turn", "lean, alone"],
+        "",
+    )
 
 
 def test_room_is_waited_for(prepared):
     free = [1, 5, 19, 21]
-    assert prepared("cuda:0", no_memory, nothing, free=free) == ([False, True], "")
+    assert prepared("cuda:0", no_memory, nothing, free=free) == (["beside", "in turn"], "")
 
 
 def test_what_needs_more_once_there_is_room_is_waited_for_again(prepared):
     free = [21, 29, 31]
     tries = prepared("cuda:0", no_memory, no_memory_for_more, nothing, free=free)
-    assert tries == ([False, True, True], "")
+    assert tries == (["beside", "in turn", "in turn"], "")
 
 
 def test_where_no_room_comes_less_must_do(prepared):
-    assert prepared("cuda:0", no_memory, nothing, free=[1]) == ([False, "lean"], "")
+    assert prepared("cuda:0", no_memory, nothing, free=[1]) == (["beside", "lean, alone"], "")
 
 
 def test_what_finds_none_for_the_least_is_too_large(prepared):
     tries, error = prepared("cuda:0", no_memory, no_memory, no_memory)
-    assert tries == [False, True, "lean"]
+    assert tries == ["beside", "in turn", "lean, alone"]
     assert error.startswith("example.py: verifying it takes more memory than the device has free")
 
 
@@ -142,16 +153,16 @@ class TestBesideJudgesOfTheSameProblem:
 
     def test_a_spare_judge_waits_for_no_room(self, prepared):
         tries, error = prepared("cuda:0", no_memory, beside=1)
-        assert tries == [False]
+        assert tries == ["beside"]
         assert "more memory than the device has free" in error
 
 
 def test_on_the_cpu_there_is_one_try(prepared):
-    assert prepared("cpu", no_memory_told)[0] == [False]
+    assert prepared("cpu", no_memory_told)[0] == ["beside"]
 
 
 def test_other_trouble_is_no_reason_to_try_again(prepared):
     def broken():
         raise RuntimeError("shapes do not match")
 
-    assert prepared("cuda:0", broken) == ([False], "shapes do not match")
+    assert prepared("cuda:0", broken) == (["beside"], "shapes do not match")

@@ -5,7 +5,9 @@ import os
 
 import pytest
 import torch._inductor.compile_fx as inductor
+from torch._inductor.async_compile import AsyncCompile
 from torch._inductor.runtime import benchmarking
+from torch._inductor.select_algorithm import AlgorithmSelectorCache
 
 from adaexplore.evaluate.timing.compiling import TOO_LONG, compiling_lent
 from adaexplore.sandbox.jobs import run_job
@@ -69,3 +71,18 @@ def test_a_process_that_compiles_for_too_long_ends(server):
 def test_time_that_is_no_compiling_does_not_count(server):
     request = {"limit_s": 0.5, "takes_s": 0.05, "times_s": 0.8, "runs_s": 0.6}
     assert run_job(server, "worker_entries:compile_for", request, 30.0) == {"done": True}
+
+
+def test_templates_are_compiled_in_threads_and_other_kernels_in_the_pool(monkeypatch):
+    seen = []
+
+    def precompile(*choices):
+        seen.append((choices, AsyncCompile.use_process_pool()))
+
+    monkeypatch.setattr(AsyncCompile, "use_process_pool", classmethod(lambda _: True))
+    monkeypatch.setattr(AlgorithmSelectorCache, "make_precompile_fn", precompile)
+    with compiling_lent(DEVICE):
+        AlgorithmSelectorCache.make_precompile_fn("a", "b")
+        assert AsyncCompile.use_process_pool()
+    assert seen == [(("a", "b"), False)]
+    assert AlgorithmSelectorCache.make_precompile_fn is precompile

@@ -5,6 +5,7 @@ from adaexplore.evaluate.truth import mismatch, pieces
 from adaexplore.evaluate.truth.compare import Truth, deviation, exact
 from adaexplore.evaluate.truth.error_scale import error_scale_of
 from adaexplore.evaluate.truth.mismatch import find_mismatch
+from adaexplore.evaluate.truth.room import FreeMemory
 
 CPU = torch.device("cpu")
 SHAPES = [(1000,), (3, 400), (40, 40), (5, 6, 100), (700, 1, 3), (20, 300)]
@@ -65,9 +66,14 @@ def test_marked_elements_do_not_count_in_any_piece(small_pieces):
 @pytest.mark.parametrize("bad", [float("nan"), float("-inf")])
 def test_one_number_that_is_not_finite_is_found(small_pieces, bad):
     tensor = numbers((10, 50))
-    assert pieces.all_finite(tensor)
+    assert pieces.all_finite(tensor, tensor.device)
     tensor[9, 49] = bad
-    assert not pieces.all_finite(tensor)
+    assert not pieces.all_finite(tensor, tensor.device)
+
+
+@pytest.mark.parametrize(("free", "leaves"), [(40, True), (30, True), (29, False)])
+def test_a_large_truth_stays_on_a_gpu_of_which_a_quarter_remains_free(free, leaves):
+    assert pieces.leaves_room(FreeMemory(free, 80), 10) == leaves
 
 
 class TestLargeOutputs:

@@ -37,6 +37,7 @@ def test_what_was_asked_for_is_wanted():
     assert wanted_by(error, "cuda:0") == 3 << 29
 
 
+TRUTH_BYTES = 16 * 32 * 8
 SOURCE = """
 import torch
 from torch import nn
@@ -55,8 +56,8 @@ def get_inputs():
 
 @pytest.fixture
 def sets(tmp_path, monkeypatch):
-    def sets(free=80, held=0, **options):
-        monkeypatch.setattr(truth, "room_on", lambda _: FreeMemory(free, 80, held))
+    def sets(free=80, held=0, total=80, **options):
+        monkeypatch.setattr(truth, "room_on", lambda _: FreeMemory(free, total, held))
         problem = Problem("example", SOURCE, "cpp", "cpu")
         instance, notes = Instance.of(problem, tmp_path), []
         runs = ReferenceRuns(problem, instance, instance.inputs(0))
@@ -66,7 +67,14 @@ def sets(tmp_path, monkeypatch):
 
 
 def test_where_others_leave_little_three_sets_must_do(sets):
-    assert sets() == (9, [])
-    assert sets(free=4) == (3, ["memory: verified on 3 input sets only"])
-    assert sets(held=9)[0] == 3
-    assert sets(fewest=True)[0] == 3
+    total = TRUTH_BYTES * 16
+    assert sets(free=total, total=total) == (9, [])
+    assert sets(free=4, total=total) == (3, ["memory: verified on 3 input sets only"])
+    assert sets(free=total, held=total // 9, total=total)[0] == 3
+    assert sets(free=total, total=total, fewest=True)[0] == 3
+
+
+def test_two_sets_must_do_where_one_takes_much_of_the_memory(sets):
+    total = TRUTH_BYTES * 16 - 16
+    assert sets(free=0, total=total) == (2, ["memory: verified on 2 input sets only"])
+    assert sets(free=total, total=total)[0] == 9

@@ -1,0 +1,100 @@
+"""Truths are made beside searches that time; those of large tensors one after another."""
+
+import threading
+import time
+
+import pytest
+
+from adaexplore.core.problem import Problem
+from adaexplore.evaluate.judge import workload
+from adaexplore.evaluate.judge.workload import JudgedWorkload
+from adaexplore.evaluate.truth import turns
+from adaexplore.evaluate.truth.room import FreeMemory
+from adaexplore.sandbox.lock import device_lock, is_wanted, large_turn
+from adaexplore.sandbox.user.user_code import Instance
+
+SOURCE = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def forward(self, x):
+        return x{returned}
+
+def get_inputs():
+    return [torch.randn(16, {width})]
+"""
+
+
+@pytest.fixture
+def make(tmp_path, monkeypatch):
+    """Makes the truths of a module; inputs or outputs of more than 1 KiB are large."""
+    monkeypatch.setenv("ADAEXPLORE_LOCKS", str(tmp_path))
+    monkeypatch.setattr(turns, "room_on", lambda _: FreeMemory(128 << 10, 128 << 10))
+
+    def make(returned=" + 1", width=8):
+        source = SOURCE.format(returned=returned, width=width)
+        problem = Problem("example", source, "triton", "cpu")
+        instance = Instance.of(problem, tmp_path)
+        (inputs,) = problem.workloads
+        with device_lock("cpu", exclusive=False):
+            return JudgedWorkload(problem, instance, inputs, [], first_set=0, sharing=1)
+
+    return make
+
+
+def test_who_waits_to_time_does_not_wait_for_all_sets(make, monkeypatch):
+    done = []
+
+    def time_alone():
+        with device_lock("cpu", exclusive=True):
+            done.append("timed")
+
+    timing, run = threading.Thread(target=time_alone), Instance.__call__
+
+    def run_beside(*args):
+        if not done and not timing.is_alive():
+            timing.start()
+            while not is_wanted("cpu"):
+                time.sleep(0.01)
+        done.append("run")
+        return run(*args)
+
+    monkeypatch.setattr(Instance, "__call__", run_beside)
+    make()
+    timing.join()
+    runs = [i for i, what in enumerate(done) if what == "run"]
+    assert len(runs) > 10
+    assert 0 < done.index("timed") < runs[5]
+
+
+@pytest.mark.parametrize(
+    ("returned", "width", "waits"),
+    [(" + 1", 8, False), (" + 1", 32, True), (".repeat(4, 1)", 8, True)],
+    ids=["small", "inputs", "outputs"],
+)
+def test_truths_of_large_tensors_are_made_in_turn(make, returned, width, waits):
+    making = threading.Thread(target=make, args=(returned, width))
+    with large_turn("cpu"):
+        making.start()
+        making.join(1.0 if waits else 60.0)
+        assert making.is_alive() == waits
+    making.join(60.0)
+    assert not making.is_alive()
+
+
+def test_nothing_is_held_while_others_have_their_turn(make, monkeypatch):
+    drawn, inputs = [], Instance.inputs
+
+    def draw(*args):
+        drawn.append(0)
+        return inputs(*args)
+
+    def wait(device):
+        drawn.append("turn")
+        return large_turn(device)
+
+    monkeypatch.setattr(Instance, "inputs", draw)
+    monkeypatch.setattr(workload, "large_turn", wait)
+    make(width=32)
+    assert drawn[:3] == [0, "turn", 0]
