@@ -9,6 +9,7 @@ from on_gpu import DEVICE
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.problem import Checks, Problem
 from adaexplore.evaluate.judge.local import LocalEvaluator
+from adaexplore.evaluate.truth.room import room_on
 from adaexplore.evaluate.truth.runs import ReferenceRuns
 from adaexplore.evaluate.truth.truth import Truths
 from adaexplore.sandbox.user.user_code import Instance
@@ -39,12 +40,25 @@ pytestmark = [
 ]
 
 
-def test_truths_leave_the_gpu_to_the_runs(tmp_path):
-    instance = Instance.of(PROBLEM, tmp_path)
+def truths_of(folder):
+    instance = Instance.of(PROBLEM, folder)
+    return Truths(ReferenceRuns(PROBLEM, instance, instance.inputs(0)), [], fewest=True)
+
+
+def test_truths_stay_on_the_gpu_where_a_quarter_of_it_remains_free(tmp_path):
+    truths = truths_of(tmp_path)
+    assert len(truths.sets) == 2
+    assert all(s.truths[0].value.is_cuda for s in truths.sets)
+    room = room_on(DEVICE)
+    assert room.free > room.total / 4
+
+
+def test_truths_leave_the_gpu_to_the_runs_where_others_hold_half_of_it(tmp_path):
+    held = torch.empty(room_on(DEVICE).total // 2 + (5 << 30), dtype=torch.uint8, device=DEVICE)
     torch.cuda.reset_peak_memory_stats()
-    truths = Truths(ReferenceRuns(PROBLEM, instance, instance.inputs(0)), [], fewest=True)
-    peak = torch.cuda.max_memory_allocated()
-    assert len(truths.sets) == 3
+    truths = truths_of(tmp_path)
+    peak = torch.cuda.max_memory_allocated() - held.nbytes
+    assert len(truths.sets) == 2
     assert peak < RUNS * BYTES + (4 << 30)
     assert truths.sets[0].truths[0].value.device.type == "cpu"
 

@@ -97,7 +97,7 @@ loaded)
   ;;
 tests)
   [ $# -gt 0 ] || set -- tests/unit tests/gpu tests/contract --ignore tests/unit/serve # no test there needs a GPU
-  limited "$LIMIT" "$PYTHON" -m pytest -m "${MARK:-gpu and not slow}" -n "${PARALLEL:-4}" --dist loadfile -q --tb short --timeout 300 \
+  limited "$LIMIT" "$PYTHON" -m pytest -m "${MARK:-gpu and not slow}" -n "${PARALLEL:-4}" --dist loadfile -v --tb short --timeout 300 \
     --session-timeout $((LIMIT > 90 ? LIMIT - 60 : LIMIT)) --durations 8 -p no:cacheprovider "$@" 2>&1 | tee "$OUT/tests.log" | tail -n 60
   ;;
 corpora)
