@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from adaexplore.cli.options import DeviceOption, TargetOption, configured
+from adaexplore.cli.options import DeviceOption, TargetOption, configured, writable
 
 app = typer.Typer(rich_markup_mode=None)
 _FIELDS = ("language", "model", "memory", "prompts", "preset", "steps", "budget")
@@ -30,7 +30,14 @@ def adapt(
         int, typer.Option(min=1, help="Number of tasks, in the order of their names.")
     ] = 200,
     output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="FILE", help="The memory to write or add to.")
+        Path,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="The memory to write or add to.",
+            callback=writable,
+        ),
     ] = Path("memory.toml"),
     work: Annotated[
         Path | None,

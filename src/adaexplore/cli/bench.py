@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adaexplore.cli.options import configured
+from adaexplore.cli.options import configured, writable
 
 if TYPE_CHECKING:
     from adaexplore.core.config import Config
@@ -97,7 +97,10 @@ def bench(
         typer.Option("--resume", metavar="RUN", help="Continue in the folder of an earlier run."),
     ] = None,
     json: Annotated[
-        Path | None, typer.Option("--json", metavar="OUT", help="Write the results there, as JSON.")
+        Path | None,
+        typer.Option(
+            "--json", metavar="OUT", help="Write the results there, as JSON.", callback=writable
+        ),
     ] = None,
 ) -> None:
     """Search the tasks of a benchmark, or judge folders of answers to them.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adaexplore.cli.options import ServerOption, configured
+from adaexplore.cli.options import ServerOption, configured, writable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -40,7 +40,10 @@ def campaign(
         ),
     ] = "",
     json: Annotated[
-        Path | None, typer.Option("--json", metavar="OUT", help="Write the results there, as JSON.")
+        Path | None,
+        typer.Option(
+            "--json", metavar="OUT", help="Write the results there, as JSON.", callback=writable
+        ),
     ] = None,
     server: ServerOption = "",
 ) -> None:

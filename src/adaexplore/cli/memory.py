@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from adaexplore.cli.options import DeviceOption, MemoryArg, ParallelOption, TargetOption
+from adaexplore.cli.options import DeviceOption, MemoryArg, ParallelOption, TargetOption, writable
 
 app = typer.Typer(
     help="Look at memories: rules with their witnesses and remedies.",
@@ -45,6 +45,7 @@ def memory_check(
             "--output",
             metavar="FILE",
             help="The file to write the results to. Default: the memory itself, unless bundled.",
+            callback=writable,
         ),
     ] = None,
     device: DeviceOption = None,

@@ -14,6 +14,7 @@ from typer.core import TyperCommand
 from typer.main import get_command
 
 from adaexplore.core.errors import BadInputError
+from adaexplore.core.files import require_writable
 from adaexplore.core.problem import TargetName
 
 if TYPE_CHECKING:
@@ -38,6 +39,13 @@ ProblemArg = Annotated[
     ),
 ]
 RunArg = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")]
+
+
+def writable(path: Path | None) -> Path | None:
+    """Return the path of a file that long work ends in; see `require_writable`."""
+    return path and require_writable(path)
+
+
 DeviceOption = Annotated[
     str | None,
     typer.Option(help="cpu, cuda or cuda:<index>. Default: a GPU if there is one."),

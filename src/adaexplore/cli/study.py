@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from adaexplore.cli.options import configured
+from adaexplore.cli.options import configured, writable
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -23,7 +23,10 @@ def study(
         ),
     ],
     json: Annotated[
-        Path | None, typer.Option("--json", metavar="OUT", help="Write the figures there, as JSON.")
+        Path | None,
+        typer.Option(
+            "--json", metavar="OUT", help="Write the figures there, as JSON.", callback=writable
+        ),
     ] = None,
 ) -> None:
     """Search problems with several arms and seeds, in equal shares, and compare the arms.

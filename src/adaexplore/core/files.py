@@ -27,6 +27,18 @@ def why_unread(file: Path) -> str:
     return ""
 
 
+def require_writable(path: Path) -> Path:
+    """Return a path; raise `BadInputError` where no file can be written there, before long work."""
+    folder = path.absolute().parent
+    if path.is_dir():
+        raise BadInputError(f"cannot write {path}: it is a folder; name a file")
+    if not folder.is_dir():
+        raise BadInputError(f"cannot write {path}: there is no folder {folder}")
+    if not os.access(path if path.exists() else folder, os.W_OK):
+        raise BadInputError(f"cannot write {path}: you may not; name another file")
+    return path
+
+
 def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file, text as UTF-8, that is whole at every moment.
 

@@ -249,6 +249,8 @@ def test_a_campaign_learns_after_every_turn(campaign, tmp_path, way):
         (("adapt",), "say what to learn from"),
         (("adapt", "--model", LOCAL), "say what to learn from"),
         (("adapt", "--problems", "nowhere"), "nowhere holds no problems"),
+        (("adapt", "--problems", __file__), "is a file; name the folder"),
+        (("adapt", "--problems", ".", "-o", "none/m.toml"), "there is no folder"),
         (("adapt", "--problems", "nowhere", "--budget", "1usd"), "--budget goes with --model"),
         (("adapt", "nowhere", "--problems", "tasks"), "say what to learn from"),
         (("adapt", "nowhere"), "nowhere"),

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.files import MOST_BYTES, why_unread, write_whole
+from adaexplore.core.files import MOST_BYTES, require_writable, why_unread, write_whole
 
 
 def test_a_file_is_replaced_and_its_link_stays(tmp_path):
@@ -36,10 +36,18 @@ def test_a_full_disk_leaves_the_old_file_and_no_draft(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["", "none/out.txt", "file/out.txt"])
-def test_a_place_that_cannot_be_written(tmp_path, name):
+@pytest.mark.parametrize("write", [require_writable, lambda path: write_whole(path, "text")])
+def test_a_place_that_cannot_be_written(tmp_path, name, write):
     (tmp_path / "file").touch()
     with pytest.raises(BadInputError, match=r"^cannot write .*: "):
-        write_whole(tmp_path / name, "text")
+        write(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["file", "new", "/dev/null"])
+def test_a_place_that_can_be_written_is_left_as_it_is(tmp_path, name):
+    (tmp_path / "file").write_text("text")
+    assert require_writable(tmp_path / name) == tmp_path / name
+    assert [file.read_text() for file in tmp_path.iterdir()] == ["text"]
 
 
 def test_a_pipe_is_written_and_stays(tmp_path):

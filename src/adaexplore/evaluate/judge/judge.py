@@ -40,7 +40,7 @@ from adaexplore.sandbox.process import ForkServer
 from adaexplore.sandbox.user.hang import limit_calls
 from adaexplore.sandbox.user.user_code import causes, is_out_of_memory
 
-_PATIENCE_S = 300.0  # for others to give memory back
+_PATIENCE_S = 900.0  # for others to give memory back
 _TRIES_IN_TURN = 3  # each names the memory up to the next allocation that fails
 
 

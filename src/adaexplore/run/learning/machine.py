@@ -79,6 +79,8 @@ class Machine:
         `skipped` is called with a line for each file that is no problem. Raises `BadInputError` for
         a folder without Python files.
         """
+        if folder.is_file():
+            raise BadInputError(f"{folder} is a file; name the folder of such files")
         files = sorted(folder.glob("*.py"), key=_in_order)[:limit]
         if not files:
             raise BadInputError(f"{folder} holds no problems: files that end in .py")
