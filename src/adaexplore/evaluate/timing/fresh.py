@@ -19,7 +19,7 @@ import torch
 from adaexplore.core.errors import BadProblemError
 from adaexplore.core.problem import Workload
 from adaexplore.evaluate.timing.turnstile.slots import Slots, kept_for, sums_over
-from adaexplore.evaluate.truth.inputs import freeze_marked, vary
+from adaexplore.evaluate.truth.inputs import freeze_marked, is_redrawn, vary
 from adaexplore.evaluate.truth.structure import structure_of
 from adaexplore.evaluate.wire.tensors import (
     Layout,
@@ -68,11 +68,14 @@ class FreshInputs:
         self._instance = instance
         self._workload = workload
         started = time.perf_counter()
-        other = instance.inputs(secrets.randbelow(2**31), workload)
+        seed = secrets.randbelow(2**31)
+        other = instance.inputs(seed, workload)
         seconds = time.perf_counter() - started
         self._form = _form(first)
         self._shell = _shell(first)
-        self._redraws = self._can_redraw(first, other)
+        self._redraws = self._can_redraw(first, other) and is_redrawn(
+            other, instance, seed, workload
+        )
         del other
         self._varied: Inputs | None = None
         if not self._redraws:

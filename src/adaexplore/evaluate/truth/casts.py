@@ -16,8 +16,13 @@ from torch.overrides import TorchFunctionMode
 MARK = "CASTS_ARE_PRECISION"
 """A problem's module that defines this as True casts for precision alone, and never to round."""
 
-_NARROW = {torch.float32, torch.float16, torch.bfloat16}
-_CASTING = {Tensor.float, Tensor.half, Tensor.bfloat16}
+_CASTING = {
+    Tensor.float: torch.float32,
+    Tensor.half: torch.float16,
+    Tensor.bfloat16: torch.bfloat16,
+}
+FLOAT32 = frozenset({torch.float32})
+NARROW = frozenset(_CASTING.values())
 _OF_BITS = {Tensor.view}  # the numbers behind the same bits
 
 
@@ -27,18 +32,23 @@ def casts_for_precision(module: ModuleType) -> bool:
 
 
 class WideCasts(TorchFunctionMode):
-    """Makes float64 of every cast to, and every new tensor in, float32, float16 or bfloat16."""
+    """Makes float64 of every cast to, and every new tensor in, a dtype of `narrow`."""
+
+    def __init__(self, narrow: frozenset[torch.dtype] = NARROW) -> None:
+        super().__init__()
+        self._narrow = narrow
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         named = kwargs or {}
-        if func in _CASTING:
+        if _CASTING.get(func) in self._narrow:
             return args[0].double()
         if func in _OF_BITS:
             return func(*args, **named)
-        return func(*map(_wide, args), **{key: _wide(value) for key, value in named.items()})
+        wide = {key: self._wide(value) for key, value in named.items()}
+        return func(*map(self._wide, args), **wide)
 
-
-def _wide(value: Any) -> Any:
-    return torch.float64 if isinstance(value, torch.dtype) and value in _NARROW else value
+    def _wide(self, value: Any) -> Any:
+        is_narrow = isinstance(value, torch.dtype) and value in self._narrow
+        return torch.float64 if is_narrow else value

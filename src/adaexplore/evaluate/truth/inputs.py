@@ -12,6 +12,7 @@ import torch
 
 from adaexplore.core.problem import Workload
 from adaexplore.evaluate.truth.structure import Draw, Structure, structure_of
+from adaexplore.evaluate.wire.tensors import fingerprint
 from adaexplore.sandbox.user.user_code import Instance
 from adaexplore.sandbox.user.values import Inputs, map_tensors, tensors_of
 
@@ -124,9 +125,9 @@ class InputSets:
     Own sets and distributions alternate, so that an early stop has seen both. What is alike along
     inner axes needs an input that has some, and only a reference that `handles_nan` gets NaN. Where
     every draw is the same, as captured inputs are, the own sets after the first are variations of
-    it. So they are where draws differ in size (`sizes_vary`): the first draw stands for all. A
-    variation or a distribution may lie outside what the reference can take. Iterating again gives
-    the same sets.
+    it. So they are where draws differ in size (`sizes_vary`), or under one seed (`unseeded`): the
+    first draw stands for all. A variation or a distribution may lie outside what the reference can
+    take. Iterating again gives the same sets.
     """
 
     def __init__(
@@ -143,10 +144,12 @@ class InputSets:
         self._workload = workload
         draws = [instance.inputs(seed + i, workload) for i in range(OWN_SEEDS)]
         self.sizes_vary = any(_form(draw) != _form(draws[0]) for draw in draws[1:])
-        if self.sizes_vary:
+        self.unseeded = not is_redrawn(draws[0], instance, seed, workload)
+        self._only = map_tensors(torch.clone, draws[0]) if self.unseeded else None
+        if self.sizes_vary or self.unseeded:
             draws = draws[:1] * OWN_SEEDS
         self.structures = _structures(draws)
-        if workload.file or self.sizes_vary:  # zeros of one example, such as padding, are chance
+        if workload.file or self.sizes_vary or self.unseeded:  # zeros of one example are chance
             self.structures = [replace(s, zeros=None) for s in self.structures]
         freeze_marked(instance.module, self.structures)
         self._alike = _are_alike(draws)
@@ -184,6 +187,8 @@ class InputSets:
 
     def _draw(self, seed: int) -> Inputs:
         """Draw inputs of one size."""
+        if self._only is not None:
+            return map_tensors(torch.clone, self._only)
         return self._instance.inputs(self._seed if self.sizes_vary else seed, self._workload)
 
     def _drawn(self, name: str, distribution: Draw, *, mild: bool = False) -> InputSet:
@@ -203,6 +208,12 @@ class InputSets:
             return _other_integers(name, t, structure, generator)
 
         return InputSet(name, map_tensors(draw, inputs), from_problem=False)
+
+
+def is_redrawn(drawn: Inputs, instance: Instance, seed: int, workload: Workload) -> bool:
+    """Return true if a draw under this seed gives the same bits once more."""
+    again = instance.inputs(seed, workload)
+    return _form(again) == _form(drawn) and _marks(again) == _marks(drawn)
 
 
 def names_nan(source: str) -> bool:
@@ -291,6 +302,10 @@ def _reordered_in_rows(t: torch.Tensor, g: torch.Generator) -> torch.Tensor:
 def _reordered(t: torch.Tensor, g: torch.Generator) -> torch.Tensor:
     order = torch.randperm(t.numel(), generator=g, device=t.device)
     return t.flatten()[order].reshape(t.shape)
+
+
+def _marks(inputs: Inputs) -> list[int]:
+    return [fingerprint(t) for t in tensors_of(inputs)]
 
 
 def _form(inputs: Inputs) -> list[tuple[torch.Size, torch.dtype]]:

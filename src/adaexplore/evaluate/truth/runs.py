@@ -5,21 +5,21 @@ from __future__ import annotations
 import copy
 import itertools
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import torch
 from torch import nn
 
 from adaexplore.core.errors import BadProblemError
 from adaexplore.core.problem import Precision, Problem, Workload
-from adaexplore.evaluate.truth.casts import WideCasts, casts_for_precision
+from adaexplore.evaluate.truth.casts import FLOAT32, NARROW, WideCasts, casts_for_precision
 from adaexplore.evaluate.truth.compare import exact
 from adaexplore.evaluate.truth.pieces import computable, kept
 from adaexplore.evaluate.truth.precision import baseline_scope, up_to
 from adaexplore.evaluate.truth.selections import Selections
 from adaexplore.evaluate.truth.steps import Steps
 from adaexplore.evaluate.truth.tf32 import EmulatedTf32
-from adaexplore.evaluate.truth.widen import widened
+from adaexplore.evaluate.truth.widen import limits_of, widened
 from adaexplore.sandbox.user.user_code import Instance, is_out_of_memory
 from adaexplore.sandbox.user.values import (
     Inputs,
@@ -40,8 +40,8 @@ class ReferenceRuns:
     """Calls of the reference's model on one workload, each as its precision class asks.
 
     `precision` is the class that candidates may have: the problem's, or "half" for a reference
-    whose own floating-point dtype is (`native_half`). With `widens_casts`, its casts to float32 and
-    narrower are none in a float64 run (see `casts`).
+    whose own floating-point dtype is (`native_half`). Its casts to the dtypes of `wide_casts` are
+    none in a float64 run (see `casts`).
     """
 
     def __init__(
@@ -54,8 +54,10 @@ class ReferenceRuns:
         self.problem = problem
         self.instance = instance
         self.workload = workload
-        self.native_half = _is_half(instance, first)
-        self.widens_casts = casts_for_precision(instance.module)
+        self._dtypes = _own_dtypes(instance, first)
+        self.native_half = any(dtype.itemsize <= 2 for dtype in self._dtypes)
+        marked = casts_for_precision(instance.module)
+        self.wide_casts: frozenset[torch.dtype] = NARROW if marked else frozenset()
         self.precision: Precision = "half" if self.native_half else problem.precision
         self._shapes: list[torch.Size] = []
 
@@ -101,6 +103,16 @@ class ReferenceRuns:
         other.instance = self.instance.rebuilt(seed, self.problem.mode)
         return other
 
+    def widen_casts(self, inputs: Inputs) -> None:
+        """Leave casts to float32 out of float64 runs, if there is a run only then.
+
+        Such a cast stands before a layer, whose weights are wide in these runs.
+        """
+        before = self.wide_casts
+        self.wide_casts = before | FLOAT32
+        if self.wide_casts == before or self.float64(inputs) is None:
+            self.wide_casts = before
+
     def float64(
         self,
         inputs: Inputs,
@@ -117,7 +129,7 @@ class ReferenceRuns:
         torch.manual_seed(self.problem.seed)
         torch.set_default_dtype(torch.float64)  # for tensors that forward() makes
         try:
-            casts = WideCasts() if self.widens_casts else nullcontext()
+            casts = WideCasts(self.wide_casts) if self.wide_casts else self._limits()
             with torch.no_grad(), widened(self.instance.model) as double, casts:
                 if noise is not None:
                     noise.on_parameters(double)
@@ -141,6 +153,11 @@ class ReferenceRuns:
         while outputs:  # the memory of one makes room for the next
             values.append(_as_value(outputs.pop(0)[1]))
         return values
+
+    def _limits(self) -> AbstractContextManager[None]:
+        """Let forward() see the epsilon of its own dtype, where that is a single one."""
+        dtypes = self._dtypes
+        return limits_of(*dtypes) if len(dtypes) == 1 else nullcontext()
 
     def _sizes_differ(self, outputs: list[NamedTensor]) -> str:
         name = f"{self.problem.name}.py"
@@ -222,11 +239,7 @@ def _as_value(output: torch.Tensor) -> torch.Tensor:
     return kept(output)
 
 
-def _is_half(instance: Instance, inputs: Inputs) -> bool:
-    """Return True if the reference's own floating-point dtype is fp16 or bf16."""
-    floats = [
-        t.dtype
-        for t in (*instance.model.parameters(), *tensors_of(inputs))
-        if t.is_floating_point()
-    ]
-    return any(torch.finfo(dtype).bits <= 16 for dtype in floats)
+def _own_dtypes(instance: Instance, inputs: Inputs) -> set[torch.dtype]:
+    """Return the floating-point dtypes of a reference's parameters and inputs."""
+    tensors = (*instance.model.parameters(), *tensors_of(inputs))
+    return {t.dtype for t in tensors if t.is_floating_point()}

@@ -10,6 +10,7 @@ import torch
 
 from adaexplore.core.errors import BadProblemError
 from adaexplore.core.problem import PRECISIONS, Precision
+from adaexplore.evaluate.truth.casts import FLOAT32
 from adaexplore.evaluate.truth.compare import LOOSEST, Deviation, Truth, bounds_from
 from adaexplore.evaluate.truth.constants import (
     MovedConstants,
@@ -113,9 +114,15 @@ class Truths:
                 "the sizes of its inputs differ from draw to draw: judged at those of the first "
                 "(get_input_groups() names several)"
             )
-        if runs.widens_casts:
-            self._note("casts of the reference to float32 and narrower are left out of its truth")
+        if self.inputs.unseeded:
+            self._note(
+                "its inputs come from a generator that no seed reaches, such as "
+                "numpy.random.default_rng(): all are variations of one draw"
+            )
         drafts = list(self._drafts())
+        if runs.wide_casts:
+            narrower = "" if runs.wide_casts == FLOAT32 else " and narrower"
+            self._note(f"casts of the reference to float32{narrower} are left out of its truth")
         own = [d.outputs for d in drafts if d.given.from_problem]
         if not own:
             raise BadProblemError(

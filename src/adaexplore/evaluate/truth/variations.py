@@ -56,6 +56,7 @@ class Variations:
         steps = Steps()
         self.values = runs.float64(inputs, watch=self._seen, steps=steps)
         if self.values is None:  # an operation has no float64, or bears no watching
+            runs.widen_casts(inputs)
             self._seen, steps, self.values = Selections(), Steps(), runs.float64(inputs)
         let_others_time(runs.problem.device)
         moved = Moved(steps) if steps.values else None

@@ -4,9 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
+from unittest.mock import patch
 
 import torch
 from torch import Tensor, nn
+
+
+@contextmanager
+def limits_of(dtype: torch.dtype) -> Iterator[None]:
+    """Let `torch.finfo` of float64 tell the limits of another dtype: a reference's own epsilon."""
+    limits: Any = torch.finfo
+
+    def own(of: torch.dtype | None = None) -> Any:
+        of = of or torch.get_default_dtype()
+        return limits(dtype if of is torch.float64 else of)
+
+    with patch.object(torch, "finfo", own):
+        yield
 
 
 @contextmanager

@@ -217,3 +217,18 @@ def test_a_number_that_differs_from_draw_to_draw_makes_no_draws_alike(fresh_of):
     assert len({slot.args[1] for slot in fresh.given.inputs}) == 1  # slots hold tensors
     values = [set(slot.args[0].tolist()) for slot in fresh.given.inputs]
     assert all(len(one & other) < 8 for one in values for other in values if one is not other)
+
+
+UNSEEDED = """
+    import numpy
+    def get_inputs():
+        return [torch.from_numpy(numpy.random.default_rng().standard_normal((8, 16)))]
+"""
+
+
+def test_draws_that_no_seed_repeats_are_variations_which_can_be_drawn_again(fresh_of):
+    fresh = fresh_of(UNSEEDED)
+    content(fresh)
+    assert all(fresh.original(index) is not None for index in range(fresh.count))
+    fresh.given.inputs[0].args[0].add_(1)
+    assert fresh.original(0) is None

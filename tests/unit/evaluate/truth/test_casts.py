@@ -82,3 +82,47 @@ def test_the_truth_says_that_casts_are_left_out(tmp_path):
     notes = []
     Truths(runs_of(NORM, tmp_path), notes)
     assert "casts of the reference to float32 and narrower are left out of its truth" in notes
+
+
+BEFORE_A_LAYER = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(64, 64)
+
+    def forward(self, x):
+        return {of}self.linear(x.float()){to}
+
+def get_inputs():
+    return [torch.randn(8, 64)]
+"""
+
+
+@pytest.mark.parametrize(
+    ("of", "to", "wide"),
+    [("", "", True), ("", ".half().float()", True), ("torch.fft.rfft2(", ").bogus()", False)],
+    ids=["plain", "rounded", "broken"],
+)
+def test_a_cast_before_a_layer_is_left_out_where_no_run_is_wide_with_it(tmp_path, of, to, wide):
+    problem = Problem("example", BEFORE_A_LAYER.format(of=of, to=to), "cpp", "cpu")
+    instance = Instance.of(problem, tmp_path)
+    inputs = instance.inputs(0)
+    runs = ReferenceRuns(problem, instance, inputs)
+    assert runs.float64(inputs) is None
+    runs.widen_casts(inputs)
+    assert bool(runs.wide_casts) == wide
+    if wide:
+        [truth] = runs.float64(inputs)
+        weight, bias = (p.double() for p in instance.model.parameters())
+        exact = inputs.args[0].double() @ weight.mT + bias
+        assert torch.equal(truth, exact.half().double()) if to else torch.allclose(truth, exact)
+
+
+def test_a_note_tells_which_casts_are_left_out(tmp_path):
+    problem = Problem("example", BEFORE_A_LAYER.format(of="", to=""), "cpp", "cpu")
+    instance, notes = Instance.of(problem, tmp_path), []
+    Truths(ReferenceRuns(problem, instance, instance.inputs(0)), notes)
+    assert notes == ["casts of the reference to float32 are left out of its truth"]

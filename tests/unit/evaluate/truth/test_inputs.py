@@ -217,3 +217,24 @@ def test_some_sets_hold_what_is_alike_along_time_and_whole_rows_of_zeros(tmp_pat
 
 def test_inputs_without_inner_axes_have_no_set_that_is_alike_along_them(sets):
     assert "held" not in sets()
+
+
+def test_of_draws_that_no_seed_repeats_the_first_stands_for_all(tmp_path):
+    source = PROBLEM.replace("torch.rand(64, 64)", "torch.rand(64, 64, generator=G)")
+    assert source != PROBLEM
+    source = "import torch\nG = torch.Generator()\n" + textwrap.dedent(source)
+    instance = Instance.load(
+        source, "Model", device="cpu", seed=0, mode="as-built", folder=tmp_path
+    )
+    found = InputSets(instance, 0)
+    assert found.unseeded
+    once, again = ([tensors_of(s.inputs) for s in found] for _ in range(2))
+    for one, other in zip(once, again, strict=True):
+        assert all(map(torch.equal, one, other))
+    own = [s for s in found if s.from_problem]
+    assert [s.varied for s in own] == [False, True, True]
+    assert not torch.equal(own[0].inputs.args[0], own[1].inputs.args[0])
+
+
+def test_draws_that_a_seed_repeats_are_drawn(sets):
+    assert not any(s.varied for s in sets().values())

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from adaexplore.evaluate.truth.widen import widened
+from adaexplore.evaluate.truth.widen import limits_of, widened
 
 
 class Keeper(nn.Module):
@@ -55,3 +55,17 @@ def test_they_are_put_back_after_an_error_too() -> None:
         raise ValueError("in the body")
     assert {t.dtype for t in model.parameters()} == {torch.float32}
     assert model.hidden.dtype is torch.float32
+
+
+def test_a_run_in_float64_sees_the_epsilon_of_its_own_dtype() -> None:
+    limits = torch.finfo
+    with limits_of(torch.bfloat16):
+        assert torch.finfo(torch.float64).eps == 2.0**-7
+        assert torch.finfo(torch.float32).eps == 2.0**-23
+        torch.set_default_dtype(torch.float64)
+        try:
+            assert torch.finfo().eps == 2.0**-7
+        finally:
+            torch.set_default_dtype(torch.float32)
+        assert torch.finfo().eps == 2.0**-23
+    assert torch.finfo is limits
