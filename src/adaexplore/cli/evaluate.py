@@ -69,7 +69,7 @@ def evaluate(
         there = evaluate_there(server, problem, candidate, ctx.obj)
         verdict, labels = there.verdict, there.labels
     else:
-        require_definitions(problem, flashinfer, sol)
+        require_definitions(problem, flashinfer, sol, backward=ctx.obj.with_backward)
         asked = ctx.obj.device
         local = None if ctx.obj.ray else lambda: _device_here(asked)
         progress = EvaluationProgress(Console(stderr=True), local)

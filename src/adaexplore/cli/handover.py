@@ -30,13 +30,20 @@ SolOption = Annotated[
 ]
 
 
-def require_definitions(problem: Path, flashinfer: Path | None, sol: Path | None) -> None:
-    """Raise `BadInputError` for a folder to hand over to, and a problem that is of no dataset."""
+def require_definitions(
+    problem: Path, flashinfer: Path | None, sol: Path | None, *, backward: bool
+) -> None:
+    """Raise `BadInputError` for a folder to hand over to, and a problem that is of no dataset, or
+    a verdict on training steps, of which no dataset takes times."""
     from adaexplore.core.errors import BadInputError
     from adaexplore.problems.solutions.specification import holds_definitions
 
-    if (flashinfer or sol) and not holds_definitions(problem):
-        option = "--flashinfer" if flashinfer else "--sol"
+    if not (flashinfer or sol):
+        return
+    option = "--flashinfer" if flashinfer else "--sol"
+    if backward:
+        raise BadInputError(f"{option}: takes times of forward alone; leave out --with-backward")
+    if not holds_definitions(problem):
         raise BadInputError(
             f"{option}: {problem} is of no dataset; give a dataset and --definition NAME"
         )

@@ -131,6 +131,11 @@ class TestNothingToJudge:
         line = adaexplore("evaluate", problem, candidate, option, tmp_path / "out").complaint
         assert f"{option}: {problem} is of no dataset; give a dataset and --definition" in line
 
+    def test_a_training_step_for_a_dataset(self, adaexplore, problem, candidate, tmp_path):
+        asked = ("--with-backward", "--flashinfer", tmp_path / "out")
+        line = adaexplore("evaluate", problem, candidate, *asked).complaint
+        assert "--flashinfer: takes times of forward alone; leave out --with-backward" in line
+
 
 class TestText:
     def test_a_right_candidate(self, adaexplore, problem, candidate):
