@@ -17,8 +17,10 @@ lane() { # lane GPU NAME [VARIABLE=VALUE...] RECIPE [OPTIONS...]
   shift
   mkdir -p "$WORK/$name" "$OUT/$name"
   [ ! -d "$WORK/site" ] || ln -sfn "$WORK/site" "$WORK/$name/site"
+  local left=$((LIMIT - SECONDS))
+  [ "$left" -gt 20 ] || return
   env "${variables[@]}" CUDA_VISIBLE_DEVICES="$gpu" BACK="$BACK/$name" WORK="$WORK/$name" OUT="$OUT/$name" \
-    bash "$HERE/run.sh" "$recipe" $((LIMIT - SECONDS)) "$@" >"$OUT/$name/lane.log" 2>&1 </dev/null
+    timeout -k 5 $((left + 20)) bash "$HERE/run.sh" "$recipe" "$left" "$@" >"$OUT/$name/lane.log" 2>&1 </dev/null
   echo "$name: $SECONDS s"
   tail -n 3 "$OUT/$name/lane.log" | cut -c1-160
 }

@@ -284,6 +284,21 @@ def _study(packing: Packing) -> None:
     packing.pack("study")
 
 
+def _sixty(packing: Packing) -> None:
+    """Take the record's problems, its order, and the replies that were given ahead."""
+    kernelbench = "ScalingIntelligence/KernelBench"
+    data = packing.take(kernelbench, "sixty/data/KernelBench", "KernelBench").parent
+    shutil.copytree(_ROOT / "examples" / "bf16", data / "bf16")
+    shutil.copy(_ROOT / "docs/results/record-sixty.toml", data.parent / "order.toml")
+    ahead = data.parent / "ahead"
+    shutil.unpack_archive(_ROOT / "docs/results/record-sixty/ahead.tgz", ahead, filter="data")
+    replies = data.parent / "replies"
+    replies.mkdir()
+    (ahead / "now/replies/searches").rename(replies / "sixty")
+    shutil.rmtree(ahead)
+    packing.pack("sixty")
+
+
 def _wheels(packing: Packing) -> None:
     """Bring what adaexplore, its tests and flashinfer-bench need beside torch, Triton and NumPy."""
     project = tomllib.loads((_ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -305,6 +320,7 @@ _PACKS: Mapping[str, Callable[[Packing], None]] = {
     "withdrawn": _withdrawn,
     "searches": _searches,
     "study": _study,
+    "sixty": _sixty,
 }
 
 

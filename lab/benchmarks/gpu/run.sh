@@ -134,18 +134,19 @@ flashinfer)
     tee "$WORK/flashinfer/log.txt"
   end flashinfer log.txt trip/judged.jsonl trip/trip.json trip/trips/release/traces trip/trips/release/solutions
   ;;
-searches | study) # the first call prepares and asks; every further one judges the answers and asks again
+searches | study | sixty) # the first call prepares and asks; every further one judges the answers and asks again
   begin "$NAME"
   case $NAME in
   searches) COMMAND=campaign ORDER=${ORDER:-$HERE/thirty.toml} ;;
   study) COMMAND=study ORDER=${ORDER:-$HERE/study.toml} ;;
+  sixty) COMMAND=campaign ORDER=$WORK/sixty/order.toml REPLIES=${REPLIES:-$WORK/sixty/replies} ;;
   esac
   RUN=$WORK/$NAME/campaign
   if [ ! -d "$COMPILED/compiled" ] && cat "$BACK"/compiled.txz.* >"$WORK/compiled.txz" 2>/dev/null; then
     mkdir -p -m 700 "$COMPILED"
     tar -xJf "$WORK/compiled.txz" --no-same-owner -C "$COMPILED"
   fi
-  cp "$ORDER" "$WORK/$NAME/order.toml"
+  [ "$ORDER" -ef "$WORK/$NAME/order.toml" ] || cp "$ORDER" "$WORK/$NAME/order.toml"
   TOOL=("$COMMAND" order.toml --run "$RUN" --device "$DEVICE")
   [ ! -d "$RUN" ] || TOOL=("$COMMAND" "$RUN")
   (cd "$WORK/$NAME" && searched "$NAME" "$RUN" "${TOOL[@]}" --json results.json "$@") 2>&1 |
@@ -182,7 +183,7 @@ models) # each model is a run of its own; the first call ranks and asks, every f
   ;;
 *)
   echo "run.sh NAME SECONDS [OPTIONS]; NAME is same-code, loaded, tests, corpora, tritonbench, tritonbench-g," >&2
-  echo "kernelbenchx, kernelbenchx-corpus, flashinfer, record, confusion, withdrawn, searches, study, speed or models" >&2
+  echo "kernelbenchx, kernelbenchx-corpus, flashinfer, record, confusion, withdrawn, searches, study, sixty, speed or models" >&2
   exit 2
   ;;
 esac
