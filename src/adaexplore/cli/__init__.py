@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from adaexplore.core.lazy import lazy_names
 
@@ -14,12 +16,24 @@ else:
     __all__ += ["main"]
 
 
+_INTERRUPTED = 130
+
+
 def main() -> None:
     """Run a command; every expected failure is one line on stderr and an exit code.
 
     0: done (`evaluate`: any verdict). 1: a finding, as the command's help says. 2: bad input.
-    3: infrastructure trouble. 130: interrupted. 141: nobody reads the output any more.
+    3: infrastructure trouble. 130: interrupted. 141: nobody reads the output any more. SIGTERM, as
+    at the end of a job's time, interrupts a command as Ctrl-C does; the process ends by it then.
     """
+    terminated = False
+
+    def terminate(*_: Any) -> None:
+        nonlocal terminated
+        terminated = True
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, terminate)
     try:
         _show_any_text()
         _hide_what_libraries_tell()
@@ -28,7 +42,13 @@ def main() -> None:
 
         run_app(app, "adaexplore")
     except KeyboardInterrupt:  # before or after the command, which handles its own
-        sys.exit(130)
+        code: Any = _INTERRUPTED
+    except SystemExit as end:
+        code = end.code
+    if terminated and code == _INTERRUPTED:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGTERM)
+    sys.exit(code)
 
 
 def _show_any_text() -> None:

@@ -1,4 +1,4 @@
-"""Ctrl-C, as a terminal sends it, to a real process that a slow reference keeps busy."""
+"""Ctrl-C or SIGTERM to a real process that a slow reference keeps busy."""
 
 import os
 import signal
@@ -26,12 +26,14 @@ main()
 """
 
 AT_ONCE = """
+import os
+import signal
 import sys
 
 class Interrupting:
     def find_spec(self, name, *_):
         if name == "adaexplore.cli.app":
-            raise KeyboardInterrupt
+            os.kill(os.getpid(), signal.{name})
 
 sys.meta_path.insert(0, Interrupting())
 from adaexplore.cli import main
@@ -65,19 +67,31 @@ def started(file, tmp_path, pid_path):
     process.stdout.close()
 
 
-def test_while_the_command_line_is_imported_it_ends_quietly():
-    done = subprocess.run([sys.executable, "-c", AT_ONCE], capture_output=True, text=True)
-    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", -signal.SIGTERM)])
+def test_while_the_command_line_is_imported_it_ends_quietly(name, code):
+    command = [sys.executable, "-c", AT_ONCE.format(name=name)]
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", "")
 
 
 @pytest.mark.slow
-def test_before_a_run_is_made_it_ends_in_order(started, tmp_path, pid_path, eventually, is_running):
+@pytest.mark.parametrize(
+    ("send", "number"), [(os.killpg, signal.SIGINT), (os.kill, signal.SIGTERM)]
+)
+def test_before_a_run_is_made_it_ends_in_order(
+    started, tmp_path, pid_path, eventually, is_running, send, number
+):
     assert eventually(lambda: pid_path.exists() and pid_path.read_text())
     reference_pid = int(pid_path.read_text())
     assert is_running(reference_pid)
-    os.killpg(started.pid, signal.SIGINT)  # a terminal sends it to the whole group
+    send(started.pid, number)  # a terminal sends Ctrl-C to the whole group
     output = started.stdout.read()
-    assert started.wait(60) == 130, output
+    assert started.wait(60) == (130 if number == signal.SIGINT else -number), output
     assert "stopped before the first step; no run was made" in output
     assert "Traceback" not in output
     assert not (tmp_path / "run").exists()
