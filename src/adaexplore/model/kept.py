@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from adaexplore.core.errors import BadInputError
 from adaexplore.model.calls import ModelCall
+from adaexplore.problems.live import device_of
 from adaexplore.problems.optimized import own_randomness
 
 
@@ -22,13 +23,8 @@ def refuse_unfit(model: nn.Module, calls: Sequence[ModelCall]) -> str:
     name = type(model).__name__
     if any(module.training for module in model.modules()):
         raise BadInputError(f"{name} is in training mode; call model.eval() before")
-    tensors = [*model.parameters(), *model.buffers(), *(t for call in calls for t in call.tensors)]
-    devices = sorted({str(t.device) for t in tensors if t.dim() or t.device.type != "cpu"})
-    if len(devices) > 1:
-        raise BadInputError(
-            f"{name}: its weights and inputs lie on {' and '.join(devices)}; move all to one device"
-        )
-    return devices[0] if devices else "cpu"
+    inputs = (t for call in calls for t in call.tensors)
+    return device_of(name, [*model.parameters(), *model.buffers(), *inputs])
 
 
 @contextmanager

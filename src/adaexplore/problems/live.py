@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -68,7 +68,7 @@ def capture(
     name = name or type(module).__name__
     examples = [(tuple(args), dict(kwargs or {}))] if calls is None else list(calls)
     given, inputs = _example_inputs(name, module, examples)
-    device = _device_of(name, [*state_of(module).values(), *(t for row in inputs for t in row)])
+    device = device_of(name, [*state_of(module).values(), *(t for row in inputs for t in row)])
     with own_randomness(), _buffers_kept(module), torch.no_grad():
         returned, outputs, writes = _example_outputs(name, module, given, inputs)
         names = tensor_names(inspect.signature(module.forward), examples[0])
@@ -129,7 +129,11 @@ def _example_inputs(
     return structures[0], [[t.detach() for t in tensors] for tensors, _ in found]
 
 
-def _device_of(name: str, tensors: Sequence[Tensor]) -> str:
+def device_of(name: str, tensors: Iterable[Tensor]) -> str:
+    """Return the device of a module's weights and inputs; numbers on the CPU may lie apart.
+
+    Raises `BadProblemError` if they lie on several.
+    """
     devices = sorted({str(t.device) for t in tensors if t.dim() or t.device.type != "cpu"})
     if len(devices) > 1:
         raise BadProblemError(
