@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from rich.console import Console
 from rich.progress import Progress
 
-from adaexplore.core import BadInputError, Rule
+from adaexplore.core import Rule
 from adaexplore.memory import Checked
 from adaexplore.run import INTERRUPTED, Machine, check_rules
 
@@ -16,14 +15,6 @@ from adaexplore.run import INTERRUPTED, Machine, check_rules
 def say(console: Console, text: str) -> None:
     """Print a line without markup, highlighting or wrapping."""
     console.print(text, highlight=False, markup=False, soft_wrap=True)
-
-
-def write(path: Path, text: str) -> None:
-    """Write a file; raise `BadInputError` where it cannot be written."""
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise BadInputError(f"cannot write {path}: {error.strerror}") from error
 
 
 def observe(

@@ -63,8 +63,9 @@ def judge(path: Path, manifest: BenchManifest, given: Config, json: Path | None)
     """Judge until the end, the budget's or Ctrl-C; show and write the results; return the code."""
     from rich.console import Console
 
-    from adaexplore.cli.printing import say, show_table, write_text
+    from adaexplore.cli.printing import say, show_table
     from adaexplore.core.errors import InfrastructureError
+    from adaexplore.core.files import write_whole
     from adaexplore.report.bench.tables import bench_tables
     from adaexplore.run.bench.judge import BenchJudging, open_entries
     from adaexplore.run.session import INTERRUPTED
@@ -81,7 +82,7 @@ def judge(path: Path, manifest: BenchManifest, given: Config, json: Path | None)
     summary = summarized(path, manifest)
     show_table(bench_tables(summary), console)
     if json:
-        write_text(json, json_format.dumps(summary.to_json(), indent=1) + "\n")
+        write_whole(json, json_format.dumps(summary.to_json(), indent=1) + "\n")
     say(console, str(write_page(summary, path)))
     if open_entries(path, manifest):
         say(console, f"go on with:\n  adaexplore bench --resume {shlex.quote(str(path))}")
@@ -123,9 +124,9 @@ def summarized(path: Path, manifest: BenchManifest) -> BenchSummary:
 
 def write_page(summary: BenchSummary, path: Path, output: Path | None = None) -> Path:
     """Write the page of a judged benchmark; return its path."""
-    from adaexplore.cli.printing import write_text
+    from adaexplore.core.files import write_whole
     from adaexplore.report.bench.html import render_bench
 
     page = output or path / _PAGE_NAME
-    write_text(page, render_bench(summary))
+    write_whole(page, render_bench(summary))
     return page

@@ -10,8 +10,9 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
-from adaexplore.cli.printing import show_table, write_text
+from adaexplore.cli.printing import show_table
 from adaexplore.core.config import Config
+from adaexplore.core.files import write_whole
 from adaexplore.core.protocols.benchmark import Exclusion
 from adaexplore.problems.benchmarks import BENCHMARKS, benchmark_named
 from adaexplore.problems.benchmarks.selection import TaskSelection
@@ -75,7 +76,7 @@ def show_tasks(
             "tasks": [{"key": task.key, "category": task.category} for task in tasks],
             "excluded": [asdict(one) for one in excluded],
         }
-        write_text(json, json_format.dumps(data_of_all, indent=1) + "\n")
+        write_whole(json, json_format.dumps(data_of_all, indent=1) + "\n")
 
 
 def _table(*heads: str) -> Table:

@@ -59,12 +59,12 @@ def campaign(
     from adaexplore.store.campaign import is_campaign
 
     if server:
-        from adaexplore.cli.printing import write_text
         from adaexplore.cli.remote import campaign_there
+        from adaexplore.core.files import write_whole
 
         summary = campaign_there(server, what, ctx.obj)
         if json:
-            write_text(json, json_format.dumps(summary, indent=1) + "\n")
+            write_whole(json, json_format.dumps(summary, indent=1) + "\n")
         return
     there = [path for path in what if is_campaign(path)]
     if there and len(what) > 1:
@@ -87,8 +87,9 @@ def search_campaign(path: Path, json: Path | None) -> int:
     from rich.console import Console
 
     from adaexplore.cli.campaign_view import CampaignView
-    from adaexplore.cli.printing import say, show_table, write_text
+    from adaexplore.cli.printing import say, show_table
     from adaexplore.core.errors import AdaExploreError, BadInputError, InfrastructureError
+    from adaexplore.core.files import write_whole
     from adaexplore.memory.files import load_memory
     from adaexplore.run.campaign.recorded import shown_as
     from adaexplore.run.campaign.run import CampaignRun
@@ -111,7 +112,7 @@ def search_campaign(path: Path, json: Path | None) -> int:
     shown = shown_as(run, summary)
     show_table(tables_of(shown), console)
     if json:
-        write_text(json, json_format.dumps(shown.to_json(), indent=1) + "\n")
+        write_whole(json, json_format.dumps(shown.to_json(), indent=1) + "\n")
     say(console, str(write_page(shown, path)))
     if run.memory:
         say(console, f"{run.memory}: {len(load_memory(run.memory))} rules")
@@ -139,14 +140,14 @@ def write_page(
     summary: CampaignSummary | StudySummary, path: Path, output: Path | None = None
 ) -> Path:
     """Write the page of a campaign or a study; return its path."""
-    from adaexplore.cli.printing import write_text
+    from adaexplore.core.files import write_whole
     from adaexplore.report.campaign.html import render_campaign
     from adaexplore.report.campaign.summary import CampaignSummary
     from adaexplore.report.study.html import render_study
 
     page = output or path / _PAGE_NAME
     if isinstance(summary, CampaignSummary):
-        write_text(page, render_campaign(summary))
+        write_whole(page, render_campaign(summary))
     else:
-        write_text(page, render_study(summary))
+        write_whole(page, render_study(summary))
     return page

@@ -51,7 +51,8 @@ def compare(
     import json as json_format
     import shlex
 
-    from adaexplore.cli.printing import show_table, write_text
+    from adaexplore.cli.printing import show_table
+    from adaexplore.core.files import write_whole
     from adaexplore.core.version import __version__
     from adaexplore.report.compare.html import render_comparison
     from adaexplore.report.compare.tables import comparison_tables
@@ -65,8 +66,8 @@ def compare(
     show_table(comparison_tables(found))
     if json:
         data = {"version": __version__, **found.to_json()}
-        write_text(json, json_format.dumps(data, indent=1, allow_nan=False) + "\n")
+        write_whole(json, json_format.dumps(data, indent=1, allow_nan=False) + "\n")
         print(json)
     if html:
-        write_text(html, render_comparison(found))
+        write_whole(html, render_comparison(found))
         print(html)

@@ -11,7 +11,6 @@ from rich.console import Console, RenderableType
 from rich.markup import escape
 
 from adaexplore.core.ask import MANUAL
-from adaexplore.core.files import write_whole
 from adaexplore.core.node import planned_steps
 from adaexplore.report.run.terminal import headline, tree_table
 from adaexplore.run.results import summary_of
@@ -68,8 +67,3 @@ def how_to_go_on(console: Console, path: Path) -> None:
         f"stopped after {done} of {planned} steps; nothing recorded is lost. Go on with:\n"
         f"  adaexplore resume {shlex.quote(str(path))}",
     )
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a file for the user; see `write_whole`."""
-    write_whole(path, text)

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from adaexplore.core.evaluation import rank as rank
     from adaexplore.core.evaluation_json import evaluation_to_json as evaluation_to_json
     from adaexplore.core.facts import ReferenceFacts as ReferenceFacts
+    from adaexplore.core.files import write_whole as write_whole
     from adaexplore.core.labels import set_apart as set_apart
     from adaexplore.core.node import ROOT_ID as ROOT_ID
     from adaexplore.core.node import START as START

@@ -10,6 +10,7 @@ from pathlib import Path
 from adaexplore.core.bench import BenchVerdict
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.evaluation import Evaluation, Passed
+from adaexplore.core.files import write_whole
 from adaexplore.core.leader import is_claimable
 from adaexplore.problems.benchmarks.scripted.answer import own_part
 from adaexplore.problems.benchmarks.tritonbench.benchmark import channel_named
@@ -59,7 +60,7 @@ def predictions_of(path: Path) -> Predictions:
 def write_predictions(kernels: Iterable[Prediction], output: Path) -> None:
     """Write a line of JSON for each kernel."""
     lines = [json.dumps({"predict": one.predict, "file": one.file}) + "\n" for one in kernels]
-    _write(output, "".join(lines))
+    write_whole(output, "".join(lines))
 
 
 def write_to_prompts(kernels: Iterable[Prediction], output: Path, name: str, data: Path) -> int:
@@ -70,15 +71,8 @@ def write_to_prompts(kernels: Iterable[Prediction], output: Path, name: str, dat
     channel = channel_named(name)
     checkout = Checkout(data, channel)
     by_key = {Path(one.file).stem: one.predict for one in kernels}
-    _write(output, lines_of(checkout, by_key))
+    write_whole(output, lines_of(checkout, by_key))
     return len(by_key.keys() & checkout.described.keys())
-
-
-def _write(output: Path, text: str) -> None:
-    try:
-        output.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise BadInputError(f"cannot write {output}: {error.strerror}") from error
 
 
 def _winner(path: Path, category: str) -> Prediction:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from xml.etree import ElementTree
 
-from adaexplore.core.errors import BadInputError
+from adaexplore.core.files import write_whole
 from adaexplore.ship.check import Checked
 
 
@@ -24,7 +24,4 @@ def write_junit(checked: Checked, file: Path) -> None:
         )
         if each.failure:
             ElementTree.SubElement(case, "failure", message=each.failure)
-    try:
-        ElementTree.ElementTree(suite).write(file, encoding="utf-8", xml_declaration=True)
-    except OSError as error:
-        raise BadInputError(f"cannot write {file}: {error.strerror}") from error
+    write_whole(file, ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True))

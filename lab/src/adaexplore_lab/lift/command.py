@@ -23,6 +23,7 @@ from adaexplore.core import (
     TargetName,
     parse_pairs,
     parse_settings,
+    write_whole,
 )
 from adaexplore.memory import BUNDLED, load_memory, memory_path, save_memory, technique_demands
 from adaexplore.run import (
@@ -35,7 +36,7 @@ from adaexplore.run import (
     open_clients,
     start_server,
 )
-from adaexplore_lab.console import say, write
+from adaexplore_lab.console import say
 from adaexplore_lab.lift.first_tries import FIRST_TRY, MAY_CHANGE, FirstTries, MemoryArm
 from adaexplore_lab.lift.summary import Lift, TaskTries, measured, noted, source_of, to_json
 from adaexplore_lab.lift.view import show
@@ -290,7 +291,7 @@ def _write_json(
         "tries": [to_json(found) for found in attempted],
     }
     assert options.json
-    write(options.json, json.dumps(data, indent=1, ensure_ascii=False) + "\n")
+    write_whole(options.json, json.dumps(data, indent=1, ensure_ascii=False) + "\n")
 
 
 def _make(folder: Path) -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from rich.console import Console
 
-from adaexplore.core import BadInputError
+from adaexplore.core import BadInputError, write_whole
 from adaexplore.memory import load_memory, memory_path, memory_to_json
-from adaexplore_lab.console import say, write
+from adaexplore_lab.console import say
 from adaexplore_lab.memories.exchange import as_lines, as_markdown, difference
 
 
@@ -27,7 +27,7 @@ def export(memory: str, output: Path) -> int:
                 f"-o {output}: its name is to end in .json, in .md (a page to read), or in .txt "
                 "(statement||count, as AdaExplore has it)"
             )
-    write(output, text)
+    write_whole(output, text)
     say(Console(), f"{output}: {len(rules)} rules")
     return 0
 

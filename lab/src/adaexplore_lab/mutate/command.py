@@ -12,7 +12,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from adaexplore_lab.console import say, write
+from adaexplore.core import write_whole
+from adaexplore_lab.console import say
 from adaexplore_lab.mutate import choose, listed
 from adaexplore_lab.mutate.mutants import Mutant
 from adaexplore_lab.mutate.outcomes import Outcome, Outcomes
@@ -153,7 +154,9 @@ def _tell(
         counts = f"{score.population:7} {score.tried:6} {score.killed:7} {score.late:5}"
         say(console, f"{counts} {score.equivalent:11} {score.share:7.1%}  {target}")
     if options.output is not None:
-        write(options.output, json.dumps(_record(options, scores, survivors), indent=1) + "\n")
+        write_whole(
+            options.output, json.dumps(_record(options, scores, survivors), indent=1) + "\n"
+        )
     named = scores[NAMED]
     all_named_died = named.killed + named.late == named.population
     return 0 if all_named_died and scores["all targets"].share >= options.least else 1

@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 import adaexplore
-from adaexplore.core import BadInputError, PolicyName
+from adaexplore.core import BadInputError, PolicyName, write_whole
 from adaexplore.store import read_run
 from adaexplore_lab.simulate import (
     SYNTHETIC,
@@ -69,7 +69,7 @@ def compare(
     if len(plan.landscapes) > 1:
         console.print(_table("all", "the mean over landscapes", found))
     if output:
-        _write(output, json.dumps(_as_json(plan, outcomes, found)))
+        write_whole(output, json.dumps(_as_json(plan, outcomes, found)) + "\n")
         console.print(str(output), highlight=False, markup=False, soft_wrap=True)
     return 0
 
@@ -78,7 +78,7 @@ def save(landscapes: Sequence[str], output: Path) -> int:
     """Write the records of runs to one file; return the exit code."""
     runs = [run for text in landscapes for run in _recorded(text)]
     fitted_landscapes(runs)  # refuses what nothing can be fitted to
-    _write(output, runs_json(runs))
+    write_whole(output, runs_json(runs) + "\n")
     print(output)
     return 0
 
@@ -164,10 +164,3 @@ def _rounded(values: dict[str, Any]) -> dict[str, Any]:
 
 def _four_digits(number: str) -> float:
     return round(float(number), 4)
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text + "\n", encoding="utf-8")
-    except OSError as error:
-        raise BadInputError(f"cannot write {path}: {error.strerror}") from error
