@@ -6,8 +6,6 @@ in one process, as the publication has it, and proves nothing: this package's ow
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -17,7 +15,7 @@ from typing import Any
 import torch
 
 from adaexplore.evaluate.timing.clock import timing_event
-from adaexplore.sandbox.user.user_code import is_out_of_memory
+from adaexplore.sandbox.user.user_code import import_file, is_out_of_memory
 
 SEED = 42
 TRIALS = 5
@@ -120,10 +118,4 @@ def _module(name: str, source: str) -> ModuleType:
     """Import a source from a file, where Triton looks for it."""
     file = Path.cwd() / f"{name}.py"
     file.write_text(source, encoding="utf-8")
-    spec = importlib.util.spec_from_file_location(name, file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # where dataclasses look for it
-    spec.loader.exec_module(module)
-    return module
+    return import_file(name, file)

@@ -258,7 +258,7 @@ def _module_name(name: str, source: str) -> str:
     return f"{re.sub(r'[^A-Za-z0-9_]', '_', name)}_{digest}"
 
 
-def import_file(module_name: str, file: Path, runs_as: str) -> ModuleType:
+def import_file(module_name: str, file: Path, runs_as: str = "") -> ModuleType:
     """Import from a real file: tracebacks, `inspect.getsource` and Triton look for the text.
 
     The source sees `runs_as` as its `__file__`, where that is given.
