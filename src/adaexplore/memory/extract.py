@@ -181,9 +181,7 @@ def case_id(group: Group) -> str:
     return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:8]
 
 
-def case_of(
-    group: Group, checker: Checker, *, most_evaluations: int = 200, most_s: float = 120.0
-) -> Case:
+def case_of(group: Group, checker: Checker, *, most_evaluations: int = 200) -> Case:
     """The case of a group, its exemplar reduced; raises `ValueError` if that does not fail here.
 
     A wrong output loses whole statements only, and only such as change none of its numbers: what
@@ -206,7 +204,6 @@ def case_of(
         fails,
         whole_statements=not isinstance(failed.feedback, Fault),
         most_evaluations=most_evaluations,
-        most_s=most_s,
     )
     last = checker.verdict(rule, result.source)
     failed = last if isinstance(last, Failed) else failed

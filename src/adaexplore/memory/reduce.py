@@ -56,12 +56,11 @@ def reduced(
     fails: Fails,
     *,
     whole_statements: bool = False,
-    entry: str = "ModelNew",
     most_evaluations: int = 250,
     most_s: float = 120.0,
     clock: Callable[[], float] = time.monotonic,
 ) -> Reduced:
-    """The source with whatever can be cut while `fails` holds; it still defines the class `entry`.
+    """The source with whatever can be cut while `fails` holds; it still defines `ModelNew`.
 
     With `whole_statements`, expressions stay as they are. Deterministic up to the two bounds: the
     same source and verdicts give the same result. A source that fails no longer once it is parsed
@@ -72,7 +71,7 @@ def reduced(
     except SyntaxError as error:
         raise ValueError(f"the module does not parse: {error}") from None
     before = size(source)
-    work = _Reduction(tree, fails, entry, most_evaluations, clock() + most_s, clock)
+    work = _Reduction(tree, fails, most_evaluations, clock() + most_s, clock)
     if work.fails():
         work.run(whole_statements)
         source = work.text()
@@ -154,14 +153,12 @@ class _Reduction:
         self,
         tree: ast.Module,
         fails: Fails,
-        entry: str,
         most_evaluations: int,
         deadline: float,
         clock: Callable[[], float],
     ) -> None:
         self._tree = tree
         self._fails = fails
-        self._entry = entry
         self._most = most_evaluations
         self._deadline = deadline
         self._clock = clock
@@ -190,7 +187,7 @@ class _Reduction:
             return False
         text = self.text()
         if text not in self._known:
-            whole = _parses(text) and self._entry in _classes(self._tree)
+            whole = _parses(text) and "ModelNew" in _classes(self._tree)
             self.evaluations += whole
             self._known[text] = whole and self._fails(text)
         return self._known[text]

@@ -8,7 +8,6 @@ Generated code then names no other GPU, and a candidate has no second GPU for hi
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 
 from adaexplore.sandbox.cores import CORES, shares_here
 
@@ -36,9 +35,9 @@ def physical(device: str) -> str:
     return names[index] if index < len(names) else str(index)
 
 
-def seen(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Return the variables of a process that select its visible GPUs, and their cores."""
-    return {name: environment[name] for name in (VISIBLE, CORES) if name in environment}
+def seen() -> dict[str, str]:
+    """Return the variables of this process that select its visible GPUs, and their cores."""
+    return {name: os.environ[name] for name in (VISIBLE, CORES) if name in os.environ}
 
 
 def _index(device: str) -> int:
