@@ -30,6 +30,7 @@ from adaexplore.evaluate.wire.tensors import (
     private_ring,
     share_ring,
 )
+from adaexplore.sandbox.user.hang import limited
 from adaexplore.sandbox.user.user_code import Instance
 from adaexplore.sandbox.user.values import Inputs, NamedTensor, map_tensors, tensors_of
 
@@ -102,8 +103,9 @@ class FreshInputs:
     def refill(self, count: int) -> None:
         """Put new inputs into the first `count` slots of candidates, and close these."""
         self._seeds = [secrets.randbelow(2**31) for _ in range(count)]
-        for index, seed in enumerate(self._seeds):
-            self.given.fill(index, self._drawn(seed))
+        with limited():
+            for index, seed in enumerate(self._seeds):
+                self.given.fill(index, self._drawn(seed))
 
     def prepare_own(self, count: int) -> None:
         """Prepare the first `count` slots of baselines as those of candidates are prepared.

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import faulthandler
 import re
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 _FRAME = re.compile(r'File "[^"\n]*_[0-9a-f]{12}\.py", line (?P<line>\d+) in (?P<what>\S+)')
+_RENEWED = 0.1  # of the limit may have passed when a call begins within a body that has the limit
 _limit_s: float | None = None
+_since: float | None = None  # when the limit that is in force began
 
 
 def limit_calls(seconds: float) -> None:
@@ -22,15 +25,24 @@ def limit_calls(seconds: float) -> None:
 
 @contextmanager
 def limited() -> Iterator[None]:
-    """Run the body within the limit of this process, if there is one."""
-    if _limit_s is None:
+    """Run the body within the limit of this process, if there is one.
+
+    To begin and to end a limit starts and joins a thread. Around a body of many short calls, which
+    are limited themselves, it is begun once, and again only by a call that comes late.
+    """
+    global _since
+    began, now = _since, time.monotonic()
+    if _limit_s is None or (began is not None and now - began < _RENEWED * _limit_s):
         yield
         return
+    _since = now
     faulthandler.dump_traceback_later(_limit_s, exit=True)
     try:
         yield
     finally:
-        faulthandler.cancel_dump_traceback_later()
+        if began is None:
+            _since = None
+            faulthandler.cancel_dump_traceback_later()
 
 
 def hung_at(log: str) -> str | None:
