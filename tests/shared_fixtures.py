@@ -42,6 +42,8 @@ _PRELOAD = (
     "adaexplore.evaluate.offline.judge",
     "adaexplore.evaluate.offline.worker",
     "worker_entries:compile_nothing",
+    "worker_entries:time_briefly",
+    "worker_entries:remember_peaks",
 )
 
 
