@@ -44,6 +44,7 @@ _PRELOAD = (
     "worker_entries:compile_nothing",
     "worker_entries:time_briefly",
     "worker_entries:remember_peaks",
+    "worker_entries:rest_briefly",
 )
 
 

@@ -1,5 +1,6 @@
 """Entry functions of the tests' workers, imported by the fork server."""
 
+import gc
 import importlib
 import os
 import pickle
@@ -10,6 +11,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 from adaexplore.sandbox.process import ForkServer
 
@@ -56,6 +58,17 @@ def remember_peaks():
         return pickle.loads(known.read_bytes())
 
     workload.measure_peaks = peaks
+
+
+def rest_briefly():
+    """Preloaded function: let candidates that rest on the CPU collect what is young alone.
+
+    To look through all that the fork server has loaded takes a quarter of an evaluation.
+    """
+    import torch
+
+    worker = importlib.import_module("adaexplore.evaluate.candidate.worker")
+    worker.gc = SimpleNamespace(collect=lambda: gc.collect(2 if torch.cuda.is_initialized() else 1))
 
 
 def leave_a_kernel():
