@@ -1,10 +1,15 @@
 """model: a whole model from a script."""
 
 import json
+import sys
 
 import pytest
+from test_search_commands import Renaming
 
+from adaexplore.core.candidate import Candidate
 from adaexplore.core.errors import BadInputError
+from adaexplore.core.proposal import Proposal
+from adaexplore.run.session import Session
 
 SCRIPT = """
 import torch
@@ -29,7 +34,8 @@ def huge():
 
 
 @pytest.fixture
-def script(tmp_path):
+def script(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # it may change within a second
     (tmp_path / "beside.py").write_text("WIDTH = 48\n")
     file = tmp_path / "script.py"
     file.write_text(SCRIPT)
@@ -69,6 +75,24 @@ def test_a_script_without_a_model(adaexplore, script, place, complaint):
     assert len(result.err.strip().splitlines()) == 1
 
 
+class Copying(Renaming):
+    """Proposes the module itself under the candidate's name."""
+
+    def begin(self, context):
+        yield from ()
+        source = context.problem.source.replace("class Model(", "class ModelNew(")
+        assert source != context.problem.source
+        return Proposal(Candidate(source, "cpp"), "renaming", "the same")
+
+
+@pytest.fixture(params=["renamed", pytest.param("compiled", marks=pytest.mark.slow)])
+def proposer(request, monkeypatch):
+    """Compiling a candidate takes most of a minute on a slow machine."""
+    if request.param == "renamed":
+        monkeypatch.setattr(Session, "compiler", lambda *_: Copying())
+
+
+@pytest.mark.usefixtures("proposer")
 def test_a_model_is_searched_and_given_its_winners(adaexplore, script, tmp_path):
     run = tmp_path / "run"
     result = adaexplore(
