@@ -1,5 +1,7 @@
 """Runs answered by hand: prompts and replies as files."""
 
+import shutil
+
 import pytest
 from test_search_commands import Renaming
 
@@ -39,9 +41,20 @@ def new_run(adaexplore, problem, tmp_path):
     return new_run
 
 
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory):
+    """Where a run lies that was begun once; the first test that needs it makes it."""
+    return tmp_path_factory.mktemp("begun") / "run"
+
+
 @pytest.fixture
-def run(new_run):
-    return new_run()
+def run(new_run, begun, tmp_path):
+    """A copy of a run that was begun and waits for replies."""
+    if not begun.exists():
+        shutil.copytree(new_run(), begun)
+    else:
+        shutil.copytree(begun, tmp_path / "run")
+    return tmp_path / "run"
 
 
 @pytest.fixture

@@ -4,11 +4,27 @@ import pytest
 from services import PROBLEM
 
 from adaexplore.core.errors import BadInputError
+from adaexplore.problems.overlap.confined import STRUCTURE_PRELOAD
+from adaexplore.sandbox.process import ForkServer
 from adaexplore.serve.splits import builtin_splits, read_splits
+from shared_fixtures import BorrowedServer
 
 SCAN = PROBLEM.replace("torch.relu(x) + 1", "torch.tanh(x).cumsum(0)")
 GATE = PROBLEM.replace("torch.relu(x) + 1", "torch.tanh(x) * x.amax(0)")
 BENCHMARK = PROBLEM.replace("torch.relu(x) + 1", "torch.softmax(x, dim=1)")
+
+
+@pytest.fixture(scope="module")
+def tracing():
+    """One fork server for all checks."""
+    server = ForkServer.start(STRUCTURE_PRELOAD)
+    yield BorrowedServer(server)
+    server.close()
+
+
+@pytest.fixture(autouse=True)
+def _borrowed(tracing, monkeypatch):
+    monkeypatch.setattr(ForkServer, "start", staticmethod(lambda _: tracing))
 
 
 @pytest.fixture
