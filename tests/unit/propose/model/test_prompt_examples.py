@@ -19,6 +19,7 @@ from adaexplore.languages.cutedsl import host as cutedsl_host
 from adaexplore.propose.model.prompts import Prompts
 from adaexplore.run.processes import PRELOAD_OFFLINE
 from adaexplore.sandbox.process import ForkServer
+from fast_set import of_which_fast
 
 TRITON = """
 import torch, example
@@ -233,9 +234,7 @@ def test_triton_compiles_for_a_gpu_and_is_correct_when_interpreted(server):
     assert verdict.labels == ()
 
 
-@pytest.mark.parametrize(
-    "kind", ["attention", "convolution", "network", pytest.param("scan", marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("kind", of_which_fast(sorted(OF_A_KIND), "attention"))
 def test_an_example_for_a_kind_compiles_and_is_correct_when_interpreted(server, kind):
     verdict = judged(server, "triton", OF_A_KIND[kind], kind)
     assert (verdict.status, verdict.precision, verdict.labels) == ("passed", "fp32", ())
