@@ -328,8 +328,7 @@ def check_good(evaluator):
 
 
 @pytest.mark.parametrize(
-    "how",
-    of_which_fast(CRASHES, "segmentation fault", "recursion without end", "abort in a thread"),
+    "how", of_which_fast(CRASHES, "segmentation fault", "recursion without end")
 )
 def test_a_crash(evaluator, how):
     check(evaluator, CRASHES[how])

@@ -333,6 +333,7 @@ class TestPassing:
         verdict = judge.evaluate(linear(body))
         assert (verdict.status, verdict.precision) == ("passed", "fp32")
 
+    @pytest.mark.slow
     def test_another_memory_format(self, judge):
         body = "out = torch.relu(self.linear(x)); return out.t().contiguous().t()"
         assert judge.evaluate(linear(body)).status == "passed"
@@ -387,6 +388,7 @@ class ModelNew(nn.Module):
         alone = evaluator_of(LINEAR).evaluate(Candidate(PACKING, "cpp"))
         assert alone.status == "passed"
 
+    @pytest.mark.slow
     def test_a_module_in_a_model_can_be_captured_on_a_gpu(self, evaluator_of, in_a_model):
         """The model may run as one CUDA graph, in which every layer has weights of its own."""
         found = in_a_model.evaluate(Candidate(TABLE, "cpp"))
@@ -415,6 +417,7 @@ class ModelNew(nn.Module):
         )
         assert judge.evaluate(Candidate(source, "cpp")).status == "passed"
 
+    @pytest.mark.slow
     def test_the_same_candidate_again(self, judge):
         assert [judge.evaluate(GOOD).status for _ in range(2)] == ["passed", "passed"]
 
@@ -619,7 +622,7 @@ class TestBroken:
             pytest.param("raise ValueError('on purpose')", id="an exception"),
             pytest.param("return 'no tensor'", id="no tensor", marks=pytest.mark.slow),
             pytest.param("return None", id="nothing", marks=pytest.mark.slow),
-            pytest.param("raise SystemExit(0)", id="SystemExit"),
+            pytest.param("raise SystemExit(0)", id="SystemExit", marks=pytest.mark.slow),
             pytest.param("raise KeyboardInterrupt", id="KeyboardInterrupt", marks=pytest.mark.slow),
             pytest.param("import os; os._exit(0)", id="leaving", marks=pytest.mark.slow),
             pytest.param("import ctypes; ctypes.string_at(0)", id="a segmentation fault"),
@@ -734,7 +737,7 @@ class TestForgery:
         "message",
         [
             {"evaluation": {"status": "passed"}},
-            {"outputs": [{"path": "output"}]},
+            pytest.param({"outputs": [{"path": "output"}]}, marks=pytest.mark.slow),
             pytest.param({"outputs": 5}, marks=pytest.mark.slow),
             pytest.param({"outputs": [], "times_us": "fast"}, marks=pytest.mark.slow),
             pytest.param({"raised": "nothing"}, marks=pytest.mark.slow),

@@ -154,7 +154,7 @@ def check_plans(nodes, author):
     return ended, len(heads)
 
 
-@pytest.mark.parametrize("in_flight", [1, 3])
+@pytest.mark.parametrize("in_flight", [pytest.param(1, marks=pytest.mark.slow), 3])
 def test_items_are_carried_out_in_order_on_the_last_working_kernel(tmp_path, in_flight):
     search = Search(tmp_path / "run", in_flight)
     ended, plans = check_plans(search.run(60), search.author)

@@ -273,7 +273,9 @@ def all_calls(tasks):
     return tasks * STEPS + len(errors) + len([f for f in errors if f in SENTENCES]) - 1
 
 
-@pytest.mark.parametrize("share", [0.1, 0.45, 0.6, 0.75, 0.95])
+@pytest.mark.parametrize(
+    "share", [0.1, *(pytest.param(s, marks=pytest.mark.slow) for s in (0.45, 0.75)), 0.6, 0.95]
+)
 def test_a_kill_at_a_call_loses_and_doubles_nothing(growing, share):
     tasks = 2
     stop_at = round(share * all_calls(tasks))
