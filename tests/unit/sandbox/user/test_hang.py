@@ -1,12 +1,14 @@
 """A reference that hangs ends by the time limit, in one line that says where."""
 
 import time
+from types import SimpleNamespace
 
 import pytest
 
 from adaexplore.core.errors import BadProblemError
 from adaexplore.core.problem import Problem
 from adaexplore.evaluate.judge.local import LocalEvaluator
+from adaexplore.sandbox.user import hang
 from adaexplore.sandbox.user.hang import hung_at, limited
 
 SOURCE = """
@@ -58,6 +60,32 @@ def test_the_line_where_a_reference_hangs(server, before, place):
 def test_without_a_limit_nothing_ends():
     with limited():
         pass
+
+
+def test_a_limit_around_many_calls_begins_once_and_again_for_a_call_that_comes_late(monkeypatch):
+    told, now = [], [100.0]
+    timer = SimpleNamespace(
+        dump_traceback_later=lambda seconds, exit: told.append((seconds, exit)),
+        cancel_dump_traceback_later=lambda: told.append("ended"),
+    )
+    monkeypatch.setattr(hang, "faulthandler", timer)
+    monkeypatch.setattr(hang, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(hang, "_limit_s", 10.0)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="no"), limited():
+            raise ValueError("no")
+    assert told == 2 * [(10.0, True), "ended"]
+    told.clear()
+    with limited():
+        for _ in range(3):
+            with limited():
+                now[0] += 0.3
+        assert told == [(10.0, True)]
+        now[0] += 0.2
+        with limited():  # a tenth of the limit is over
+            assert told == 2 * [(10.0, True)]
+        assert told == 2 * [(10.0, True)]
+    assert told == [*2 * [(10.0, True)], "ended"]
 
 
 def test_a_log_that_tells_of_no_hang():
