@@ -329,20 +329,27 @@ def _other_integers(
     name: str, t: torch.Tensor, structure: Structure, g: torch.Generator
 ) -> torch.Tensor:
     """Other legal values: uniform, all alike, half of them at either end of their range."""
-    low, high = structure.low, structure.high
-    uniform = torch.randint(low, high + 1, t.shape, generator=g, device=t.device).to(t.dtype)
+    low, high = (torch.as_tensor(end, device=t.device) for end in (structure.low, structure.high))
+    share = torch.rand(t.shape, generator=g, device=t.device, dtype=torch.float64)
     half = torch.rand(t.shape, generator=g, device=t.device) < 0.5
     match name:
         case "normal":
-            return uniform
+            new = _between(low, high, share)
         case "constant-rows":
-            return uniform.flatten()[0].expand(t.shape).contiguous()
+            new = _between(low, high, share.flatten()[0]).expand(t.shape).contiguous()
         case "large":
-            return t.masked_fill(half, high)
+            new = torch.where(half, high, t)
         case "small":
-            return t.masked_fill(half, low)
+            new = torch.where(half, low, t)
         case _:
             return t
+    new = new.to(t.dtype)
+    return new if structure.sentinel is None else torch.where(t == structure.sentinel, t, new)
+
+
+def _between(low: torch.Tensor, high: torch.Tensor, share: torch.Tensor) -> torch.Tensor:
+    """Return integers at shares from 0 to 1 of their ranges."""
+    return (low + (share * (high - low + 1)).long()).minimum(high)
 
 
 def _other_bools(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 
 import torch
 from torch import nn
@@ -19,7 +19,7 @@ from adaexplore.evaluate.truth.precision import baseline_scope, up_to
 from adaexplore.evaluate.truth.selections import Selections
 from adaexplore.evaluate.truth.steps import Steps
 from adaexplore.evaluate.truth.tf32 import EmulatedTf32
-from adaexplore.evaluate.truth.widen import limits_of, widened
+from adaexplore.evaluate.truth.widen import limits_noted, limits_of, widened
 from adaexplore.sandbox.user.user_code import Instance, is_out_of_memory
 from adaexplore.sandbox.user.values import (
     Inputs,
@@ -56,8 +56,11 @@ class ReferenceRuns:
         self.workload = workload
         self._dtypes = _own_dtypes(instance, first)
         self.native_half = any(dtype.itemsize <= 2 for dtype in self._dtypes)
-        marked = casts_for_precision(instance.module)
-        self.wide_casts: frozenset[torch.dtype] = NARROW if marked else frozenset()
+        self._has_float64 = torch.float64 in self._dtypes
+        self._limits_asked: list[torch.dtype] | None = None
+        self.wide_casts: frozenset[torch.dtype] = frozenset() if self._has_float64 else FLOAT32
+        if casts_for_precision(instance.module):
+            self.wide_casts = NARROW
         self.precision: Precision = "half" if self.native_half else problem.precision
         self._shapes: list[torch.Size] = []
 
@@ -89,8 +92,11 @@ class ReferenceRuns:
         Raises `SizeDependsOnDataError` where they are not of the size that the first run gave.
         """
         torch.manual_seed(self.problem.seed + seed_offset)
-        with self.scope(precision):
+        asked: list[torch.dtype] = []
+        with self.scope(precision), limits_noted(asked):
             outputs = self.instance(inputs)
+        if self._limits_asked is None:
+            self._limits_asked = asked
         shapes = [t.shape for _, t in outputs]
         self._shapes = self._shapes or shapes
         if shapes != self._shapes:
@@ -103,15 +109,18 @@ class ReferenceRuns:
         other.instance = self.instance.rebuilt(seed, self.problem.mode)
         return other
 
-    def widen_casts(self, inputs: Inputs) -> None:
-        """Leave casts to float32 out of float64 runs, if there is a run only then.
+    def float64_otherwise(self, inputs: Inputs) -> list[torch.Tensor] | None:
+        """The outputs of a float64 run in which casts to float32 count, or do not, unlike before.
 
-        Such a cast stands before a layer, whose weights are wide in these runs.
+        For a reference that has none else: one that takes bits of a float32 apart. Later runs are
+        of the kind that there is.
         """
         before = self.wide_casts
-        self.wide_casts = before | FLOAT32
-        if self.wide_casts == before or self.float64(inputs) is None:
+        self.wide_casts = before ^ FLOAT32
+        outputs = self.float64(inputs)
+        if outputs is None:
             self.wide_casts = before
+        return outputs
 
     def float64(
         self,
@@ -129,8 +138,9 @@ class ReferenceRuns:
         torch.manual_seed(self.problem.seed)
         torch.set_default_dtype(torch.float64)  # for tensors that forward() makes
         try:
-            casts = WideCasts(self.wide_casts) if self.wide_casts else self._limits()
-            with torch.no_grad(), widened(self.instance.model) as double, casts:
+            casts = WideCasts(self.wide_casts) if self.wide_casts else nullcontext()
+            limits = limits_of(self._limits_asked or (), of_float32=not self._has_float64)
+            with torch.no_grad(), widened(self.instance.model) as double, casts, limits:
                 if noise is not None:
                     noise.on_parameters(double)
                 with watch or nullcontext(), steps or nullcontext():
@@ -153,11 +163,6 @@ class ReferenceRuns:
         while outputs:  # the memory of one makes room for the next
             values.append(_as_value(outputs.pop(0)[1]))
         return values
-
-    def _limits(self) -> AbstractContextManager[None]:
-        """Let forward() see the epsilon of its own dtype, where that is a single one."""
-        dtypes = self._dtypes
-        return limits_of(*dtypes) if len(dtypes) == 1 else nullcontext()
 
     def _sizes_differ(self, outputs: list[NamedTensor]) -> str:
         name = f"{self.problem.name}.py"
@@ -207,8 +212,11 @@ class Noise:
             parameter.data = self._on(parameter.data, -1 - i)
 
     def _on(self, t: torch.Tensor, seed: int) -> torch.Tensor:
+        if t.is_complex():
+            return torch.view_as_complex(self._on(torch.view_as_real(t).contiguous(), seed))
         if not t.is_floating_point():
             return t
+        t = t.detach()  # forward() may ask for gradients of its inputs
         generator = torch.Generator(t.device).manual_seed(seed % 2**31)
         noise = torch.rand(_PERIOD, generator=generator, device=t.device).double() * 2.0 - 1.0
         factors = 1.0 + _UNIT * self.size * noise
@@ -228,8 +236,8 @@ def _repeated(t: torch.Tensor, length: int) -> torch.Tensor:
 
 def _widened(t: torch.Tensor) -> torch.Tensor:
     if t.is_complex():
-        return t.to(torch.complex128)
-    return t.double() if t.is_floating_point() else t
+        return t.detach().to(torch.complex128)
+    return t.detach().double() if t.is_floating_point() else t
 
 
 def _as_value(output: torch.Tensor) -> torch.Tensor:

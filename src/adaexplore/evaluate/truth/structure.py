@@ -20,6 +20,11 @@ Draw = Callable[[Tensor, torch.Generator], Tensor]
 
 _SAMPLE = 1 << 16
 _FEW = 64
+_UNORDERED = (torch.uint16, torch.uint32, torch.uint64)
+_DIMS_OF_FIELDS = 2
+_FEWEST_VALUES = 3
+_BEYOND = 1 << 62
+_MOST_ROTATED = 256
 _TOO_FEW = 8  # integers of a single draw that tell nothing: lengths, offsets
 _CLOSE = 1e-3
 _CHANCE = 28.0  # e^-28 is never
@@ -34,7 +39,8 @@ class Structure:
     values, is positive definite, adds up to a fixed number). Of the rest, floating-point numbers
     keep `zeros` (where there is always a zero), are `symmetric` in the last two axes, at least
     `least`, or have rows that sum to one (`"sum"`) or have length one (`"length"`). Integers lie
-    between `low` and `high`. With `row_counts`, every row has the same number of zeros, or of False
+    between `low` and `high`, each field of a short axis between its own, apart from a `sentinel`,
+    which keeps its places. With `row_counts`, every row has the same number of zeros, or of False
     among bools, wherever they are. With `ordered`, a variation only puts other tensors in another
     order, and floating-point numbers keep their places and signs.
     """
@@ -44,8 +50,9 @@ class Structure:
     symmetric: bool = False
     least: float | None = None
     unit: str = ""
-    low: int = 0
-    high: int = 0
+    low: Tensor | int = 0
+    high: Tensor | int = 0
+    sentinel: int | None = None
     row_counts: bool = False
     ordered: bool = False
 
@@ -67,10 +74,10 @@ class Structure:
 def structure_of(draws: Sequence[Tensor]) -> Structure:
     """The structure that draws of one input share; several that are all alike make it frozen."""
     first = draws[0]
-    if first.is_complex() or first.numel() == 0 or _is_narrow(first):
+    if first.is_complex() or first.numel() == 0 or _is_only_stored(first):
         return Structure(frozen=True)
     never_changes = len(draws) > 1 and all(torch.equal(first, t) for t in draws[1:])
-    if never_changes or all(_is_sorted(t) for t in draws):
+    if never_changes or _are_sorted(draws):
         return Structure(frozen=True)
     if first.is_floating_point():
         return _of_floats(draws)
@@ -80,8 +87,9 @@ def structure_of(draws: Sequence[Tensor]) -> Structure:
         return Structure(frozen=True)
     if all(_has_unlikely_order(t) or _are_intervals(t) for t in draws) or _same_sum(draws):
         return Structure(frozen=True)
-    low, high = min(int(t.min()) for t in draws), max(int(t.max()) for t in draws)
-    return Structure(low=low, high=high)
+    sentinel = _sentinel(draws)
+    low, high = _ranges(draws, sentinel)
+    return Structure(low=low, high=high, sentinel=sentinel)
 
 
 def _of_floats(draws: Sequence[Tensor]) -> Structure:
@@ -89,7 +97,8 @@ def _of_floats(draws: Sequence[Tensor]) -> Structure:
     positive_definite = symmetric and all(
         bool((t.diagonal(dim1=-2, dim2=-1) > 0).all()) for t in draws
     )
-    if positive_definite or all(_is_discrete(t) for t in draws):
+    rotates = all(_is_orthogonal(t) for t in draws)
+    if positive_definite or rotates or all(_is_discrete(t) for t in draws):
         return Structure(frozen=True)
     zeros = draws[0] == 0
     always = bool(zeros.any()) and all(torch.equal(zeros, t == 0) for t in draws[1:])
@@ -118,9 +127,12 @@ def _have_equal_rows(draws: Sequence[Tensor]) -> bool:
     return bool((counts == counts[0]).all()) and 0 < int(counts[0]) < draws[0].shape[-1]
 
 
-def _is_narrow(t: Tensor) -> bool:
-    """Return True for floating-point numbers of 8 bits, which PyTorch stores and does not order."""
-    return t.is_floating_point() and t.itemsize == 1
+def _is_only_stored(t: Tensor) -> bool:
+    """Return True for floating-point numbers of 8 bits, and integers without a sign of more.
+
+    PyTorch does not order them.
+    """
+    return (t.is_floating_point() and t.itemsize == 1) or t.dtype in _UNORDERED
 
 
 def _bound_away_from_zero(draws: Sequence[Tensor]) -> float | None:
@@ -139,18 +151,72 @@ def _is_symmetric(t: Tensor) -> bool:
     return t.dim() >= 2 and t.shape[-1] == t.shape[-2] > 1 and torch.allclose(t, t.mT, rtol=_CLOSE)
 
 
-def _is_sorted(t: Tensor) -> bool:
-    """Return True if numbers ascend, or descend, along an axis that has enough to show it."""
+def _are_sorted(draws: Sequence[Tensor]) -> bool:
+    """Return True if all ascend, or descend, along an axis that has enough in them to show it."""
 
-    def is_sorted(axis: int) -> bool:
+    def is_sorted(t: Tensor, axis: int, *, down: bool) -> bool:
         before, after = t.narrow(axis, 0, t.shape[axis] - 1), t.narrow(axis, 1, t.shape[axis] - 1)
-        return bool((before <= after).all()) or bool((before >= after).all())
+        return bool(((before >= after) if down else (before <= after)).all())
 
     def shows(axis: int) -> bool:  # by chance, one in size! rows is sorted
-        size = t.shape[axis]
-        return size >= 3 and t.numel() / size * math.lgamma(size + 1) > _ORDER_CHANCE
+        size = draws[0].shape[axis]
+        rows = sum(t.numel() / size for t in draws)
+        return size >= 3 and rows * math.lgamma(size + 1) > _ORDER_CHANCE
 
-    return any(shows(axis) and is_sorted(axis) for axis in range(t.dim()))
+    return any(
+        all(is_sorted(t, axis, down=down) for t in draws)
+        for axis in filter(shows, range(draws[0].dim()))
+        for down in (False, True)
+    )
+
+
+def _sentinel(draws: Sequence[Tensor]) -> int | None:
+    """Return the least or largest integer, if it lies far from all others and is there too often.
+
+    Such as -100 for what a loss leaves out. Too often for chance, by Chernoff's bound.
+    """
+    every = torch.cat([t.flatten().to(torch.int64) for t in draws])
+    values, counts = every.unique(return_counts=True)  # type: ignore[no-untyped-call]
+    if len(values) < _FEWEST_VALUES:
+        return None
+    expected = every.numel() / (int(values[-1]) - int(values[0]) + 1)
+    gaps = values.diff()
+    for end, others in ((0, gaps[1:]), (-1, gaps[:-1])):
+        count, gap = int(counts[end]), int(gaps[end])
+        is_far, is_often = gap > 2 * int(others.max()), count > expected
+        if is_far and is_often and count * (math.log(count / expected) - 1) > _CHANCE:
+            return int(values[end])
+    return None
+
+
+def _ranges(draws: Sequence[Tensor], sentinel: int | None) -> tuple[Tensor | int, Tensor | int]:
+    """Return the least and the largest integer; by field, where those of a short axis differ.
+
+    A field has the same index on the first or the last axis, the shorter of the two.
+    """
+    every = torch.stack([t.to(torch.int64) for t in draws])
+    marked = (
+        every == sentinel if sentinel is not None else torch.zeros_like(every, dtype=torch.bool)
+    )
+    lows, highs = every.masked_fill(marked, _BEYOND), every.masked_fill(marked, -_BEYOND)
+    low, high = int(lows.min()), int(highs.max())
+    shape = draws[0].shape
+    if len(shape) < _DIMS_OF_FIELDS or draws[0].numel() < _FEW * min(shape[0], shape[-1]):
+        return low, high
+    axis = 1 if shape[0] < shape[-1] else every.dim() - 1
+    others = [each for each in range(every.dim()) if each != axis]
+    field_lows, field_highs = lows.amin(others, keepdim=True), highs.amax(others, keepdim=True)
+    spans = field_highs - field_lows
+    differ = every.shape[axis] <= _FEW and bool((2 * spans.clamp_min(0) < high - low).any())
+    return (field_lows[0], field_highs[0]) if differ and bool((spans >= 0).all()) else (low, high)
+
+
+def _is_orthogonal(t: Tensor) -> bool:
+    if t.dim() < _DIMS_OF_FIELDS or not 1 < t.shape[-1] == t.shape[-2] <= _MOST_ROTATED:
+        return False
+    wide = t.double()
+    unit = torch.eye(t.shape[-1], dtype=torch.float64, device=t.device)
+    return bool(((wide @ wide.mT - unit).abs() <= _CLOSE).all())
 
 
 def _is_discrete(t: Tensor) -> bool:

@@ -120,9 +120,8 @@ class Truths:
                 "numpy.random.default_rng(): all are variations of one draw"
             )
         drafts = list(self._drafts())
-        if runs.wide_casts:
-            narrower = "" if runs.wide_casts == FLOAT32 else " and narrower"
-            self._note(f"casts of the reference to float32{narrower} are left out of its truth")
+        if runs.wide_casts > FLOAT32:
+            self._note("casts of the reference to float32 and narrower are left out of its truth")
         own = [d.outputs for d in drafts if d.given.from_problem]
         if not own:
             raise BadProblemError(

@@ -56,8 +56,9 @@ class Variations:
         steps = Steps()
         self.values = runs.float64(inputs, watch=self._seen, steps=steps)
         if self.values is None:  # an operation has no float64, or bears no watching
-            runs.widen_casts(inputs)
             self._seen, steps, self.values = Selections(), Steps(), runs.float64(inputs)
+        if self.values is None:
+            self.values = runs.float64_otherwise(inputs)
         let_others_time(runs.problem.device)
         moved = Moved(steps) if steps.values else None
         self.blurred = self._vary(self.noise, steps=moved)

@@ -186,17 +186,20 @@ def test_others_are_prepared_for_a_candidate_that_waits_if_not_ahead():
         assert may_end.wait(ENOUGH_S)
         return passed()
 
-    first, second = Computed(judge), Computed(judge)
+    def let_end(_):
+        may_end.set()
+        return passed()
+
+    first, second = Computed(judge), Computed(let_end)
     pool = EvaluatorPool([first, second], ahead=False)
     with ThreadPoolExecutor(2) as threads:
         one = threads.submit(pool.evaluate, right(1))
         assert begun.wait(ENOUGH_S)
         assert not second.prepared.is_set()
         other = threads.submit(pool.evaluate, right(2))
-        assert second.prepared.wait(ENOUGH_S)
-        may_end.set()
         assert [each.result(ENOUGH_S).status for each in (one, other)] == ["passed"] * 2
     assert (len(first.judged), len(second.judged)) == (1, 1)
+    assert second.prepared.is_set()
 
 
 def test_a_closed_pool_prepares_no_further_judges():

@@ -101,28 +101,38 @@ def get_inputs():
 """
 
 
-@pytest.mark.parametrize(
-    ("of", "to", "wide"),
-    [("", "", True), ("", ".half().float()", True), ("torch.fft.rfft2(", ").bogus()", False)],
-    ids=["plain", "rounded", "broken"],
-)
-def test_a_cast_before_a_layer_is_left_out_where_no_run_is_wide_with_it(tmp_path, of, to, wide):
-    problem = Problem("example", BEFORE_A_LAYER.format(of=of, to=to), "cpp", "cpu")
+@pytest.mark.parametrize("to", ["", ".half().float()"])
+def test_a_cast_to_float32_rounds_nothing_in_a_truth(tmp_path, to):
+    problem = Problem("example", BEFORE_A_LAYER.format(of="", to=to), "cpp", "cpu")
+    instance, notes = Instance.of(problem, tmp_path), []
+    inputs = instance.inputs(0)
+    runs = ReferenceRuns(problem, instance, inputs)
+    [truth] = runs.float64(inputs)
+    weight, bias = (p.double() for p in instance.model.parameters())
+    exact = inputs.args[0].double() @ weight.mT + bias
+    assert torch.equal(truth, exact.half().double()) if to else torch.allclose(truth, exact)
+    Truths(runs, notes)
+    assert notes == []
+
+
+def test_it_rounds_where_a_reference_is_in_float64_elsewhere(tmp_path):
+    source = BEFORE_A_LAYER.format(of="", to="").replace("64)]", "64).double()]")
+    problem = Problem("example", source, "cpp", "cpu")
+    instance = Instance.of(problem, tmp_path)
+    assert not ReferenceRuns(problem, instance, instance.inputs(0)).wide_casts
+
+
+BITS = "x.float().view(torch.int32).bitwise_and(-256).view(torch.float32) + self.linear(x) * 0"
+
+
+def test_it_counts_where_there_is_no_run_without(tmp_path):
+    source = BEFORE_A_LAYER.replace("{of}self.linear(x.float()){to}", BITS)
+    problem = Problem("example", source, "cpp", "cpu")
     instance = Instance.of(problem, tmp_path)
     inputs = instance.inputs(0)
     runs = ReferenceRuns(problem, instance, inputs)
     assert runs.float64(inputs) is None
-    runs.widen_casts(inputs)
-    assert bool(runs.wide_casts) == wide
-    if wide:
-        [truth] = runs.float64(inputs)
-        weight, bias = (p.double() for p in instance.model.parameters())
-        exact = inputs.args[0].double() @ weight.mT + bias
-        assert torch.equal(truth, exact.half().double()) if to else torch.allclose(truth, exact)
-
-
-def test_a_note_tells_which_casts_are_left_out(tmp_path):
-    problem = Problem("example", BEFORE_A_LAYER.format(of="", to=""), "cpp", "cpu")
-    instance, notes = Instance.of(problem, tmp_path), []
-    Truths(ReferenceRuns(problem, instance, instance.inputs(0)), notes)
-    assert notes == ["casts of the reference to float32 are left out of its truth"]
+    [truth] = runs.float64_otherwise(inputs)
+    assert not runs.wide_casts
+    [(_, out)] = runs.run("fp32", inputs)
+    assert torch.allclose(truth, out.double(), atol=1e-12)

@@ -199,3 +199,63 @@ def test_chance_is_no_structure(make):
     found = structure_of(draws(make))
     assert not found.frozen
     assert not found.row_counts
+
+
+def with_sentinel():
+    labels = torch.randint(0, 21, (64, 32))
+    labels[torch.rand(64, 32) < 0.1] = 255
+    return labels
+
+
+def test_a_sentinel_among_integers_keeps_its_places_and_extends_no_range():
+    found = structure_of(draws(with_sentinel))
+    assert (found.low, found.high, found.sentinel) == (0, 20, 255)
+    below = structure_of(
+        draws(lambda: with_sentinel().masked_fill_(torch.rand(64, 32) < 0.1, -100))
+    )
+    assert below.sentinel in (-100, 255)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: torch.randint(0, 1000, (64, 32)),
+        lambda: torch.randint(0, 2, (64, 32)) * 7,
+        lambda: torch.randint(1, 21, (64, 32)) * (torch.rand(64, 32) < 0.9),
+        lambda: torch.randint(0, 5, (64, 32)).square(),
+    ],
+    ids=["uniform", "two values", "zero beside one", "gaps"],
+)
+def test_the_ends_of_a_range_are_no_sentinels(make):
+    assert structure_of(draws(make)).sentinel is None
+
+
+def test_fields_have_ranges_of_their_own_where_they_differ():
+    sizes = torch.tensor([1000, 2, 40])
+    found = structure_of(draws(lambda: (torch.rand(512, 3) * sizes).long()))
+    assert (found.high < sizes).all()
+    assert found.high.flatten()[0] > 900
+    turned = structure_of(draws(lambda: (torch.rand(3, 512) * sizes[:, None]).long()))
+    assert turned.high.shape == (3, 1)
+    alike = structure_of(draws(lambda: torch.randint(0, 1000, (512, 3))))
+    assert isinstance(alike.high, int)
+
+
+def offsets(count):
+    cuts = torch.randperm(255)[: count - 2].add(1).sort().values
+    return torch.cat([torch.tensor([0]), cuts, torch.tensor([256])])
+
+
+@pytest.mark.parametrize(("count", "frozen"), [(5, True), (7, True), (3, False)])
+def test_the_order_of_several_draws_shows_what_one_is_too_short_for(count, frozen):
+    assert structure_of(draws(lambda: offsets(count))).frozen == frozen
+    assert not structure_of(draws(lambda: torch.randint(0, 256, (count,)))).frozen
+
+
+def test_rotations_are_drawn_by_the_problem_alone():
+    assert structure_of(draws(lambda: torch.linalg.qr(torch.randn(8, 3, 3)).Q)).frozen
+
+
+@pytest.mark.parametrize("dtype", [torch.uint16, torch.uint32, torch.uint64])
+def test_integers_that_cannot_be_ordered_stay_as_they_are(dtype):
+    assert structure_of(draws(lambda: torch.randint(0, 99, (64,)).to(dtype))).frozen

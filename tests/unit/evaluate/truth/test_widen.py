@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from adaexplore.evaluate.truth.widen import limits_of, widened
+from adaexplore.evaluate.truth.widen import limits_noted, limits_of, widened
 
 
 class Keeper(nn.Module):
@@ -57,15 +57,53 @@ def test_they_are_put_back_after_an_error_too() -> None:
     assert model.hidden.dtype is torch.float32
 
 
-def test_a_run_in_float64_sees_the_epsilon_of_its_own_dtype() -> None:
-    limits = torch.finfo
-    with limits_of(torch.bfloat16):
+def test_a_run_in_float64_sees_the_limits_that_its_own_run_asked_for() -> None:
+    limits, noted = torch.finfo, []
+    with limits_noted(noted):
+        assert torch.finfo(torch.bfloat16).eps == 2.0**-7
+        assert torch.finfo().eps == 2.0**-23
+        assert torch.finfo(torch.float16).eps == 2.0**-10
+    with limits_of(noted, of_float32=True):
         assert torch.finfo(torch.float64).eps == 2.0**-7
-        assert torch.finfo(torch.float32).eps == 2.0**-23
         torch.set_default_dtype(torch.float64)
         try:
-            assert torch.finfo().eps == 2.0**-7
+            assert torch.finfo().eps == 2.0**-23
         finally:
             torch.set_default_dtype(torch.float32)
-        assert torch.finfo().eps == 2.0**-23
+        assert torch.finfo(torch.float32).eps == 2.0**-23  # one that is narrow there too
+        assert torch.finfo(torch.float64).eps == 2.0**-52  # one that was not asked for
     assert torch.finfo is limits
+
+
+@pytest.mark.parametrize(("of_float32", "eps"), [(True, 2.0**-23), (False, 2.0**-52)])
+def test_an_rms_norm_without_an_epsilon_has_that_of_the_reference(of_float32, eps) -> None:
+    x = torch.full((1, 4), 1e-6, dtype=torch.float64)
+    with limits_of((), of_float32=of_float32):
+        out = nn.RMSNorm(4, elementwise_affine=False)(x)
+    assert torch.allclose(out, x / (x.square().mean() + eps).sqrt(), rtol=1e-12)
+
+
+class Container(nn.Module):
+    """Holds tensors in lists and dicts, one of them a parameter of its own, and complex ones."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(4, dtype=torch.complex64))
+        self.layers = [torch.ones(4), self.weight, "name"]
+        self.by_name = {"a": torch.zeros(4), "b": 3}
+
+
+def test_complex_parameters_and_tensors_in_containers_are_wide_and_put_back() -> None:
+    model = Container()
+    layers, by_name, weight = model.layers, model.by_name, model.weight.data
+    with torch.no_grad(), widened(model) as wide:
+        assert wide.weight.dtype is torch.complex128
+        assert wide.layers[0].dtype is torch.float64
+        assert wide.layers[1] is wide.weight
+        assert wide.layers[2] == "name"
+        assert wide.by_name["a"].dtype is torch.float64
+        wide.layers[0].add_(1)
+    assert model.layers is layers
+    assert model.by_name is by_name
+    assert model.weight.data is weight or torch.equal(model.weight.data, weight)
+    assert layers[0].tolist() == [1.0] * 4
