@@ -19,14 +19,13 @@ import torch
 from adaexplore.core.errors import BadProblemError
 from adaexplore.core.problem import Workload
 from adaexplore.evaluate.timing.turnstile.slots import Slots, kept_for, sums_over
-from adaexplore.evaluate.truth.inputs import freeze_marked, is_redrawn, vary
+from adaexplore.evaluate.truth.inputs import freeze_marked, is_redrawn, marks_of, vary
 from adaexplore.evaluate.truth.structure import structure_of
 from adaexplore.evaluate.wire.tensors import (
     Layout,
     SharedRing,
     SharedTensor,
     copy_memory,
-    fingerprint,
     private_ring,
     share_ring,
 )
@@ -123,7 +122,7 @@ class FreshInputs:
         drawn = self._drawn(self._seeds[index])
         slot = self.given.inputs[index]
         pairs = zip(tensors_of(slot), tensors_of(drawn), strict=True)
-        if all(torch.equal(a, b) for a, b in pairs) or _marks(slot) == _marks(drawn):
+        if all(torch.equal(a, b) for a, b in pairs) or marks_of(slot) == marks_of(drawn):
             return drawn  # equal numbers, or where NaN are among them equal bits
         return None
 
@@ -164,7 +163,7 @@ class FreshInputs:
         return vary(self._varied, self._structures, seed)
 
     def _can_redraw(self, first: Inputs, other: Inputs) -> bool:
-        if self._form != _form(other) or _marks(first) == _marks(other):
+        if self._form != _form(other) or marks_of(first) == marks_of(other):
             return False
         if repr(self._shell) == repr(_shell(other)):
             return True
@@ -254,7 +253,3 @@ def _form(inputs: Inputs) -> object:
 def _shell(inputs: Inputs) -> Inputs:
     """Return a draw with empty tensors in the place of its own."""
     return map_tensors(lambda t: t.new_empty(0), inputs)
-
-
-def _marks(inputs: Inputs) -> list[int]:
-    return [fingerprint(t) for t in tensors_of(inputs)]

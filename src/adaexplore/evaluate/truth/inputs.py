@@ -213,7 +213,7 @@ class InputSets:
 def is_redrawn(drawn: Inputs, instance: Instance, seed: int, workload: Workload) -> bool:
     """Return true if a draw under this seed gives the same bits once more."""
     again = instance.inputs(seed, workload)
-    return _form(again) == _form(drawn) and _marks(again) == _marks(drawn)
+    return _form(again) == _form(drawn) and marks_of(again) == marks_of(drawn)
 
 
 def names_nan(source: str) -> bool:
@@ -304,7 +304,8 @@ def _reordered(t: torch.Tensor, g: torch.Generator) -> torch.Tensor:
     return t.flatten()[order].reshape(t.shape)
 
 
-def _marks(inputs: Inputs) -> list[int]:
+def marks_of(inputs: Inputs) -> list[int]:
+    """Return the fingerprints of all tensors of a draw."""
     return [fingerprint(t) for t in tensors_of(inputs)]
 
 
