@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import traceback
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
@@ -103,19 +104,21 @@ def _prepared(problem: Problem, folder: Path, server: ForkServer, request: Prepa
         return _prepared_beside_others(problem, folder, server, brief=brief)
     except (RuntimeError, MemoryError, BadProblemError) as error:
         wanted = _wanted(error, device)
-    release_memory()
     patient_until = time.monotonic() + _PATIENCE_S
     for _ in range(_TRIES_IN_TURN):
-        if not wait_for_room(wanted, partial(room_on, device), patient_until - time.monotonic()):
-            break
-        try:
-            with large_turn(device):
-                return _prepared_beside_others(problem, folder, server, brief=brief)
-        except (RuntimeError, MemoryError, BadProblemError) as error:
-            before, wanted = wanted, _wanted(error, device)
         release_memory()
+        with ExitStack() as turn:
+            turn.enter_context(large_turn(device))
+            patience_s = patient_until - time.monotonic()
+            if not wait_for_room(wanted, partial(room_on, device), patience_s):
+                break
+            try:
+                return _prepared_beside_others(problem, folder, server, brief=brief, turn=turn)
+            except (RuntimeError, MemoryError, BadProblemError) as error:
+                before, wanted = wanted, _wanted(error, device)
         if wanted <= before:
             break
+    release_memory()
     with device_lock(device, exclusive=True):
         return _prepared_beside_others(problem, folder, server, brief=brief, lean=True)
 
@@ -138,11 +141,20 @@ def _wanted(error: BaseException, device: str) -> int:
 
 
 def _prepared_beside_others(
-    problem: Problem, folder: Path, server: ForkServer, *, brief: bool, lean: bool = False
+    problem: Problem,
+    folder: Path,
+    server: ForkServer,
+    *,
+    brief: bool,
+    lean: bool = False,
+    turn: ExitStack | None = None,
 ) -> Reference:
+    """Return the prepared reference; end `turn`, for large work, before its baselines compile."""
     try:
         with device_lock(problem.device, exclusive=False):
             reference = Reference(problem, folder, brief=brief, lean=lean)
+        if turn:
+            turn.close()
         trials = _trials(reference, server)
         with device_lock(problem.device, exclusive=False):
             reference.complete(trials)

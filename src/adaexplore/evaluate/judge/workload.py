@@ -17,12 +17,10 @@ from adaexplore.evaluate.timing.products import measure_products, trace
 from adaexplore.evaluate.timing.roofline import RooflineModel, measure_peaks, work_of
 from adaexplore.evaluate.truth.compare import deviation, exact, near, share_within, unlikeness
 from adaexplore.evaluate.truth.forms import input_forms, output_forms
-from adaexplore.evaluate.truth.room import release_memory
 from adaexplore.evaluate.truth.runs import ReferenceRuns
 from adaexplore.evaluate.truth.truth import CheckedSet, Truths
-from adaexplore.evaluate.truth.turns import are_large
+from adaexplore.evaluate.truth.turns import turn_for_truths, wanted_for_truths
 from adaexplore.evaluate.wire.tensors import fingerprint, share
-from adaexplore.sandbox.lock import large_turn
 from adaexplore.sandbox.user.randomness import draws_random
 from adaexplore.sandbox.user.user_code import Instance
 from adaexplore.sandbox.user.values import (
@@ -74,16 +72,14 @@ class JudgedWorkload:
         check_inputs(f"{problem.name}.py", workload.file or workload.draw, first)
         self.runs = ReferenceRuns(problem, instance, first, workload)
         with contextlib.ExitStack() as turn:
-            if are_large(tensors_of(first), problem.device):
+            if wanted := wanted_for_truths(tensors_of(first), problem.device):
                 del first  # nothing is held while others have their turn
-                release_memory()
-                turn.enter_context(large_turn(problem.device))
+                turn.enter_context(turn_for_truths(wanted, problem.device))
                 first = instance.inputs(problem.seed, workload)
             outputs = self._first_run(first)
-            if are_large((t for _, t in outputs), problem.device):
+            if wanted := wanted_for_truths((t for _, t in outputs), problem.device):
                 del outputs
-                release_memory()
-                turn.enter_context(large_turn(problem.device))
+                turn.enter_context(turn_for_truths(wanted, problem.device))
                 outputs = self._first_run(first)
             self.buffers = [share(t.contiguous()) for _, t in outputs]
             self.outputs = [(p, b.tensor) for (p, _), b in zip(outputs, self.buffers, strict=True)]

@@ -13,6 +13,7 @@ from adaexplore.core.problem import PRECISIONS, Likeness, Precision, Tolerance
 from adaexplore.evaluate.truth.error_scale import ErrorScale, error_scale_of, row_length
 from adaexplore.evaluate.truth.pieces import (
     Marks,
+    common_device,
     computable,
     marked_in,
     part_of,
@@ -227,7 +228,7 @@ def deviation(
     if not truth.is_floating_point():
         share = _share_unequal(out, truth, ties)
         return Deviation(share, share, share)
-    known = error_scale or error_scale_of(truth)
+    known = error_scale or error_scale_of(truth, common_device(out, truth))
     out, truth = out.flatten(), truth.flatten()
 
     def parts() -> Iterator[_Part]:
@@ -247,13 +248,13 @@ def deviation(
 
 
 def _share_unequal(out: torch.Tensor, truth: torch.Tensor, ties: Marks | None = None) -> float:
-    one, other = out.flatten(), truth.flatten()
+    one, other, device = out.flatten(), truth.flatten(), common_device(out, truth)
 
     def unequal(part: slice) -> torch.Tensor:
-        found = one[part] != other[part]
-        return found if ties is None else found & ~marked_in(ties, part)
+        found = part_of(one, part, device) != part_of(other, part, device)
+        return found if ties is None else found & ~marked_in(ties, part).to(device)
 
-    return share_marked(unequal, one.numel(), one.device)
+    return share_marked(unequal, one.numel(), device)
 
 
 _Part = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor | None]

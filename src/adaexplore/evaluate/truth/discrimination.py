@@ -15,6 +15,7 @@ import torch
 
 from adaexplore.core.problem import PRECISIONS, Precision
 from adaexplore.evaluate.truth.compare import Deviation, Truth, deviation
+from adaexplore.evaluate.truth.pieces import common_device, part_of, pieces
 from adaexplore.evaluate.truth.reference_runs import ReferenceRun
 
 _NEAR = 8.0  # a variation of so many times what is allowed needs no tightening
@@ -61,8 +62,11 @@ def stand_ins(own: Sequence[Sequence[Truth]]) -> Iterator[tuple[str, list[list[t
 
 def _mean(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
     total = tensors[0].clone()
+    flat, device = total.view(-1), common_device(*tensors)
     for tensor in tensors[1:]:
-        total += tensor
+        other = tensor.flatten()
+        for part in pieces(len(flat), device):
+            flat[part] = part_of(flat, part, device) + part_of(other, part, device)
     return total.div_(len(tensors))
 
 

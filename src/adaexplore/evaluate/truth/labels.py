@@ -20,7 +20,7 @@ from adaexplore.core.labels import INTEGER_OUTPUT, OVERHEAD_BOUND
 from adaexplore.core.problem import PRECISIONS
 from adaexplore.evaluate.truth.compare import Truth, deviation, exact
 from adaexplore.evaluate.truth.discrimination import passes, stand_ins
-from adaexplore.evaluate.truth.pieces import share_marked
+from adaexplore.evaluate.truth.pieces import common_device, part_of, share_marked
 from adaexplore.evaluate.truth.runs import ReferenceRuns
 from adaexplore.evaluate.truth.truth import Truths
 from adaexplore.sandbox.user.user_code import is_out_of_memory
@@ -112,11 +112,13 @@ def _same_share(own: list[list[Truth]]) -> float:
 def _share_alike(value: Tensor, others: Sequence[Tensor]) -> float:
     """The share of elements that are the same in all others."""
     flat, rest = value.flatten(), [o.flatten() for o in others]
+    device = common_device(value, *others)
 
     def alike(part: slice) -> Tensor:
-        return torch.stack([_alike(flat[part], o[part]) for o in rest]).all(0)
+        own = part_of(flat, part, device)
+        return torch.stack([_alike(own, part_of(o, part, device)) for o in rest]).all(0)
 
-    return share_marked(alike, flat.numel(), flat.device)
+    return share_marked(alike, flat.numel(), device)
 
 
 def _alike(one: Tensor, other: Tensor) -> Tensor:

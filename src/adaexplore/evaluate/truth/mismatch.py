@@ -151,7 +151,7 @@ def _slices(window: Sequence[slice]) -> str:
 def _largest(truth: Tensor) -> float:
     """The largest size of what is finite; 1 where nothing is."""
     finite = truth[truth.isfinite()]
-    return float(finite.abs().max()) if finite.numel() else 1.0
+    return float(finite.double().abs().max()) if finite.numel() else 1.0
 
 
 def _is_coarse(got: Tensor, truth: Tensor, ties: Tensor | None) -> bool:

@@ -18,6 +18,9 @@ ON_CPU, ON_GPU = 1 << 15, 1 << 24
 _LARGE_BYTES = 2 << 30
 """A truth larger than this may be kept in the host's memory, to which copying is slow."""
 
+LEFT_FREE = 1 / 4
+"""The share of a GPU's memory that truths leave free."""
+
 Marks = Tensor | Callable[[slice], Tensor]
 """Marked elements: all of a tensor's, or those of the pieces that are asked for."""
 
@@ -44,6 +47,12 @@ def pieces(length: int, device: torch.device, width: int = 1) -> Iterator[slice]
 def part_of(flat: Tensor, part: slice, device: torch.device) -> Tensor:
     """Return a piece of a vector, on a device."""
     return flat[part].to(device)
+
+
+def common_device(*tensors: Tensor | None) -> torch.device:
+    """Return the device that compares tensors: a GPU if any of them is there."""
+    devices = [t.device for t in tensors if t is not None]
+    return next((device for device in devices if device.type == "cuda"), devices[0])
 
 
 def marked_in(marks: Marks, part: slice) -> Tensor:
@@ -88,7 +97,7 @@ def kept(value: Tensor) -> Tensor:
 
 def leaves_room(room: FreeMemory, taken: int) -> bool:
     """Return True if a quarter of a GPU's memory stays free once so many bytes are taken."""
-    return room.free - taken >= room.total / 4
+    return room.free - taken >= LEFT_FREE * room.total
 
 
 def computable(tensor: Tensor) -> Tensor:

@@ -63,11 +63,11 @@ def asked_in(message: str) -> int:
 def wait_for_room(wanted: int, read: Callable[[], FreeMemory], patience_s: float) -> bool:
     """Wait until `wanted` bytes are free, `patience_s` at most; return whether they are.
 
-    No wait for more than the device has in all.
+    No wait for more than the device has beside what this process holds.
     """
     waited_s = 0.0
     while (room := read()).free < wanted:
-        if wanted > room.total or waited_s >= patience_s:
+        if wanted > room.total - room.held or waited_s >= patience_s:
             return False
         time.sleep(_LOOK_EVERY_S)
         waited_s += _LOOK_EVERY_S

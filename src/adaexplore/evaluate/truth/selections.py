@@ -97,11 +97,12 @@ class Choice:
 
     def allows(self, out: Tensor, truth: Tensor) -> Tensor:
         """Mark elements that point at one as large as the truth's, and that no other points at."""
+        out, truth = out.to(self.row.device), truth.to(self.row.device)
         if not len(self.source):
             return torch.zeros_like(out, dtype=torch.bool)
         at, length = out.to(torch.int64), self.source.shape[1]
         legal = (self.row >= 0) & (at == out) & (at >= 0) & (at < length)
-        row, at, right = self.row[legal], at[legal], truth.to(out.device)[legal].to(torch.int64)
+        row, at, right = self.row[legal], at[legal], truth[legal].to(torch.int64)
         value, wanted = self.source[row, at], self.source[row, right]
         room = self.moved[row, at] + self.moved[row, right] + _room(value, wanted, self.floor)
         off = (value - wanted).abs()

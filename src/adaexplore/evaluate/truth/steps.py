@@ -50,7 +50,8 @@ class Codes:
 
     def allows(self, out: Tensor, truth: Tensor) -> Tensor:
         """Mark elements that need not be the truth's."""
-        beside = (out.to(torch.int64) - truth.to(torch.int64)).abs() <= 1
+        off = out.to(self.near.device, torch.int64) - truth.to(self.near.device, torch.int64)
+        beside = off.abs() <= 1
         allowed = self.near & beside
         return allowed if self.open is None else allowed | self.open
 

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
 
 import torch
 
-from adaexplore.evaluate.truth.room import room_on
-from adaexplore.sandbox.lock import is_wanted, stand_back
+from adaexplore.evaluate.truth.pieces import LEFT_FREE
+from adaexplore.evaluate.truth.room import release_memory, room_on, wait_for_room
+from adaexplore.sandbox.lock import device_lent, is_wanted, large_turn, stand_back
 
 _LARGE = 1 / 128
-"""The share of a GPU's memory, for inputs or outputs, whose float64 runs take ten times as much."""
+"""The share of a GPU's memory, for inputs or outputs, from which on truths are made by turns."""
+_RUNS = 8
+"""The float64 runs of large inputs or outputs take their size so many times at most."""
+_PATIENCE_S = 120.0
+"""Truths that are made in the host's memory, for want of room, take some minutes longer."""
 
 
 def let_others_time(device: str) -> None:
@@ -21,6 +28,17 @@ def let_others_time(device: str) -> None:
         stand_back(device)
 
 
-def are_large(tensors: Iterable[torch.Tensor], device: str) -> bool:
-    """Return True for tensors whose truths fill much of a GPU's memory while they are made."""
-    return 0 < _LARGE * room_on(device).total < sum(t.nbytes for t in tensors)
+def wanted_for_truths(tensors: Iterable[torch.Tensor], device: str) -> int:
+    """Return the bytes of a GPU that the truths of large tensors want free; 0 for small tensors."""
+    total, size = room_on(device).total, sum(t.nbytes for t in tensors)
+    return _RUNS * size + int(LEFT_FREE * total) if 0 < _LARGE * total < size else 0
+
+
+@contextmanager
+def turn_for_truths(wanted: int, device: str) -> Iterator[None]:
+    """Hold the turn for large work, from when `wanted` bytes are free, or after two minutes."""
+    release_memory()
+    with large_turn(device):
+        with device_lent(device):
+            wait_for_room(wanted, partial(room_on, device), _PATIENCE_S)
+        yield

@@ -197,8 +197,8 @@ def _codes(
     flat, changed = value.flatten(), [o.flatten() for o in others]
 
     def off(part: slice) -> torch.Tensor:
-        own = flat[part].to(torch.int64)
-        return torch.stack([(o[part] - own).abs() for o in changed]).amax(0)
+        own = part_of(flat, part, device).to(torch.int64)
+        return torch.stack([(part_of(o, part, device) - own).abs() for o in changed]).amax(0)
 
     def beyond(part: slice) -> torch.Tensor:
         return off(part) > 1
@@ -223,7 +223,8 @@ def _steps(
     flat, moved = value.flatten(), [o.flatten() for o in others]
 
     def unequal(part: slice) -> torch.Tensor:
-        return torch.stack([o[part] != flat[part] for o in moved]).any(0)
+        own = part_of(flat, part, device)
+        return torch.stack([part_of(o, part, device) != own for o in moved]).any(0)
 
     return unequal
 

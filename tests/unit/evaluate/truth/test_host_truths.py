@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
@@ -34,10 +36,14 @@ def get_inputs():
 """
 
 
+aten = torch.ops.aten
+
+
 class Devices(TorchDispatchMode):
     """Tells apart the tensors of a pretended GPU and those of its host, and lets no operation mix.
 
-    Only a single number of the host may meet tensors of the GPU, as with a real one.
+    Only a single number of the host may meet tensors of the GPU, and one may be copied to the
+    other, as with a real one.
     """
 
     def __init__(self):
@@ -47,7 +53,7 @@ class Devices(TorchDispatchMode):
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         given = [t for t in tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor)]
         sides = {self.is_on_host(t) for t in given if t.dim() or not self.is_on_host(t)}
-        assert len(sides) < 2, f"{func} on tensors of two devices"
+        assert len(sides) < 2 or func is aten.copy_.default, f"{func} on tensors of two devices"
         result = func(*args, **(kwargs or {}))
         if sides == {True}:
             self.put_on_host(*tree_leaves(result))
@@ -63,15 +69,16 @@ class Devices(TorchDispatchMode):
                 self.on_host[storage._cdata] = storage  # kept, so that no other takes its place
 
 
-@pytest.fixture
-def devices(monkeypatch):
-    """Keeps every float64 truth on the host; `to` a device makes a tensor of the GPU."""
+@pytest.fixture(params=[1, 2], ids=["all", "every other"])
+def devices(request, monkeypatch):
+    """Keeps all truths, or every other, on the host; `to` a device makes a tensor of the GPU."""
     devices, to = Devices(), torch.Tensor.to
+    count = itertools.count()
 
     def kept(value):
         with _disable_current_modes():
             copy = value.clone(memory_format=torch.contiguous_format)
-        if value.is_floating_point():
+        if next(count) % request.param == 0:
             devices.put_on_host(copy)
         return copy
 
@@ -105,6 +112,7 @@ def judged(tmp_path, devices):
 
 RETURNED = [
     "(y, y.topk(3).values, y.topk(3).indices)",
+    "((y * 8).to(torch.int32), y > 0)",
     pytest.param("torch.round(y * 8) / 8", marks=pytest.mark.slow),
     pytest.param("torch.where(y > 0, y, float('-inf'))", marks=pytest.mark.slow),
 ]

@@ -1,16 +1,19 @@
 """Truths are made beside searches that time; those of large tensors one after another."""
 
+import fcntl
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+import torch
 
 from adaexplore.core.problem import Problem
 from adaexplore.evaluate.judge import workload
 from adaexplore.evaluate.judge.workload import JudgedWorkload
 from adaexplore.evaluate.truth import turns
 from adaexplore.evaluate.truth.room import FreeMemory
-from adaexplore.sandbox.lock import device_lock, is_wanted, large_turn
+from adaexplore.sandbox.lock import device_lock, is_wanted, large_turn, lock_file
 from adaexplore.sandbox.user.user_code import Instance
 
 SOURCE = """
@@ -41,6 +44,15 @@ def make(tmp_path, monkeypatch):
             return JudgedWorkload(problem, instance, inputs, [], first_set=0, sharing=1)
 
     return make
+
+
+def is_turn_taken(device):
+    with lock_file(device).with_suffix(".large").open() as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
 
 
 def test_who_waits_to_time_does_not_wait_for_all_sets(make, monkeypatch):
@@ -90,11 +102,32 @@ def test_nothing_is_held_while_others_have_their_turn(make, monkeypatch):
         drawn.append(0)
         return inputs(*args)
 
-    def wait(device):
+    def wait(wanted, device):
         drawn.append("turn")
-        return large_turn(device)
+        return turns.turn_for_truths(wanted, device)
 
     monkeypatch.setattr(Instance, "inputs", draw)
-    monkeypatch.setattr(workload, "large_turn", wait)
+    monkeypatch.setattr(workload, "turn_for_truths", wait)
     make(width=32)
     assert drawn[:3] == [0, "turn", 0]
+
+
+def test_truths_of_large_tensors_wait_for_room_in_their_turn(make, monkeypatch):
+    seen = []
+
+    def wait(wanted, read, patience_s):
+        with ThreadPoolExecutor(1) as another:
+            seen.append(another.submit(is_turn_taken, "cpu").result())
+        seen.append((wanted, read(), patience_s > 60))
+        return True
+
+    monkeypatch.setattr(turns, "wait_for_room", wait)
+    make(width=32)
+    assert seen[:2] == [True, (8 * 2048 + (32 << 10), turns.room_on("cpu"), True)]
+
+
+def test_large_tensors_want_what_their_float64_runs_take_and_a_quarter_left_free(monkeypatch):
+    monkeypatch.setattr(turns, "room_on", lambda _: FreeMemory(0, 128 << 20))
+    small, large = (torch.empty(n, dtype=torch.uint8) for n in (1 << 20, (1 << 20) + 1))
+    assert turns.wanted_for_truths([small], "cuda") == 0
+    assert turns.wanted_for_truths([large], "cuda") == 8 * large.nbytes + (32 << 20)
