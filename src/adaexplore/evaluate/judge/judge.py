@@ -23,6 +23,7 @@ from adaexplore.evaluate.kernels.build.compile_cache import share_compiled
 from adaexplore.evaluate.timing.baselines import EAGER
 from adaexplore.evaluate.timing.baselines_trial import Trial
 from adaexplore.evaluate.truth.room import release_memory, room_on, wait_for_room, wanted_by
+from adaexplore.evaluate.truth.turns import begin_on
 from adaexplore.evaluate.wire.judge_messages import (
     BadProblem,
     Broken,
@@ -93,6 +94,7 @@ def _prepared(problem: Problem, folder: Path, server: ForkServer, request: Prepa
     reference that cannot be verified against, or has too little room beside others of its problem.
     """
     device, brief = problem.device, request.brief
+    begin_on(device)
     if device == "cpu":
         compile_in_parallel()
         return _prepared_beside_others(problem, folder, server, brief=brief)

@@ -30,6 +30,7 @@ from adaexplore.evaluate.timing.turnstile.own import OwnSlots, OwnTurnstile
 from adaexplore.evaluate.timing.turnstile.slots import seals_of, sums_over
 from adaexplore.evaluate.truth.room import wanted_by
 from adaexplore.evaluate.truth.runs import ReferenceRuns
+from adaexplore.evaluate.truth.turns import begin_on
 from adaexplore.sandbox.channel import Channel
 from adaexplore.sandbox.compile_threads import compile_in_parallel
 from adaexplore.sandbox.lock import device_lock
@@ -83,6 +84,7 @@ def main(channel: Channel, control: Channel | None) -> None:  # noqa: ARG001 - w
     request = channel.receive()
     problem, name = Problem.from_json(request["problem"]), request["baseline"]
     tried: dict[str, _Tried] = {}
+    begin_on(problem.device)
 
     def build() -> Trial:
         with device_lock(problem.device, exclusive=False):

@@ -20,6 +20,12 @@ _PATIENCE_S = 120.0
 """Truths that are made in the host's memory, for want of room, take some minutes longer."""
 
 
+def begin_on(device: str) -> None:
+    """Begin to use a GPU: for a second the driver makes a context, which needs no lock."""
+    if device != "cpu":
+        torch.cuda.synchronize(device)
+
+
 def let_others_time(device: str) -> None:
     """Stand back from a device for those that wait to have it alone."""
     if is_wanted(device):
