@@ -139,7 +139,7 @@ searches | study | sixty) # the first call prepares and asks; every further one 
   case $NAME in
   searches) COMMAND=campaign ORDER=${ORDER:-$HERE/thirty.toml} ;;
   study) COMMAND=study ORDER=${ORDER:-$HERE/study.toml} ;;
-  sixty) COMMAND=campaign ORDER=$WORK/sixty/order.toml REPLIES=${REPLIES:-$WORK/sixty/replies} ;;
+  sixty) COMMAND=campaign ORDER=${ORDER:-$WORK/sixty/order.toml} REPLIES=${REPLIES:-$WORK/sixty/replies} ;;
   esac
   RUN=$WORK/$NAME/campaign
   if [ ! -d "$COMPILED/compiled" ] && cat "$BACK"/compiled.txz.* >"$WORK/compiled.txz" 2>/dev/null; then
@@ -152,7 +152,7 @@ searches | study | sixty) # the first call prepares and asks; every further one 
   (cd "$WORK/$NAME" && searched "$NAME" "$RUN" "${TOOL[@]}" --json results.json "$@") 2>&1 |
     tee "$WORK/$NAME/log.txt" | tail -n 100
   end "$NAME" campaign order.toml results.json log.txt
-  if [ -d "$COMPILED/compiled" ]; then # a compiled kernel is loaded without Triton's intermediate texts
+  if [ "${PART:-}" != 0 ] && [ -d "$COMPILED/compiled" ]; then # a compiled kernel is loaded without Triton's intermediate texts
     tar -c -C "$COMPILED" --exclude='*.ttir' --exclude='*.ttgir' --exclude='*.llir' --exclude='*.source' compiled |
       xz -T0 | split -d -b "${PART:-1G}" - "$OUT/compiled.txz."
   fi
