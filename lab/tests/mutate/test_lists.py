@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from adaexplore_lab.mutate import choose, listed
 from adaexplore_lab.mutate.which_tests import WhichTests
 
@@ -20,10 +22,12 @@ def test_every_named_mutant_fits_its_file_and_has_tests():
         assert tests.of(mutant.path), mutant.path
 
 
+@pytest.mark.slow
 def test_every_equivalent_mutant_is_one_of_its_file():
     listed.equivalent(LISTS / "equivalent.toml", population("equivalent"))
 
 
+@pytest.mark.slow
 def test_every_mutant_that_needs_a_gpu_is_one_of_its_file():
     listed.on_gpu(LISTS / "gpu.toml", population("gpu"))
 
