@@ -23,7 +23,7 @@ import triton.language as tl
 from triton.testing import do_bench
 
 _ROWS, _COLUMNS, _LENGTH = 1024, 8192, 8192
-_TILES = ((128, 128, 64, 4, 8), (128, 256, 64, 3, 8))
+_TILES = ((128, 128, 64, 3, 8), (128, 128, 32, 4, 8))
 _Tiles = tuple[int, int, int, int, int]
 _SCALE = 2.0**9  # so that low parts are no denormals, and none exceeds 65504
 _SLABS = (0, 64, 128, 256)
@@ -50,7 +50,7 @@ def _of_halves(  # type: ignore[no-untyped-def]
     else:
         for slab in range(0, k, block_k * steps):
             part = tl.zeros((block_m, block_n), tl.float32)
-            for step in tl.static_range(steps):
+            for step in range(steps):
                 start = slab + step * block_k
                 x, y = tl.load(high_a + a + start), tl.load(high_b + b + start)
                 part = tl.dot(tl.load(low_a + a + start), y, part)

@@ -36,6 +36,8 @@ class _Mine(threading.local):
 
 
 _mine = _Mine()
+_judges: dict[str, int] = {}
+"""Descriptors of the files that the judges of a device share."""
 
 
 @contextmanager
@@ -116,6 +118,24 @@ def large_turn(device: str) -> Iterator[None]:
     finally:
         _mine.large.discard(device)
         os.close(fd)
+
+
+def join_judges(device: str) -> None:
+    """Count this process among the judges that keep references on a device, until it ends."""
+    fd = _judges.setdefault(device, _open(lock_file(device).with_suffix(".judges")))
+    fcntl.flock(fd, fcntl.LOCK_SH)
+
+
+def has_other_judges(device: str) -> bool:
+    """Return whether other processes have joined the judges of a device, as this one has."""
+    fd = _judges[device]
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        fcntl.flock(fd, fcntl.LOCK_SH)
+    return False
 
 
 def is_wanted(device: str) -> bool:

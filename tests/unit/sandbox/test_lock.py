@@ -138,3 +138,22 @@ class TestDeviceLock:
         assert _asked(worker, DEVICE, EXCLUSIVE, 30.0)
         worker.kill()
         assert holder(EXCLUSIVE)(30.0)
+
+
+def test_a_judge_sees_others_of_its_device_until_they_end(server):
+    def join(device):
+        worker = server.spawn("worker_entries:join_judges", name="judge")
+        return worker, worker.call({"device": device}, 30.0)["others"]
+
+    first, others = join(DEVICE)
+    assert not others
+    elsewhere, others = join(f"{DEVICE}-other")
+    assert not others
+    second, others = join(DEVICE)
+    assert others
+    assert first.call({}, 30.0) == {"others": True}
+    assert elsewhere.call({}, 30.0) == {"others": False}
+    second.kill()
+    assert first.call({}, 30.0) == {"others": False}
+    first.kill()
+    elsewhere.kill()

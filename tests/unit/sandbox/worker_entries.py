@@ -227,6 +227,17 @@ def sleep(request):
     time.sleep(600)
 
 
+def join_judges(channel, control):
+    """Join the judges of a device, and say at each message whether there are others."""
+    from adaexplore.sandbox.lock import has_other_judges, join_judges
+
+    device = channel.receive()["device"]
+    join_judges(device)
+    while True:
+        channel.send({"others": has_other_judges(device)})
+        channel.receive()
+
+
 def hold_lock(channel, control):
     """Take the requested lock, report it, and release it at the next message."""
     from adaexplore.sandbox.lock import device_lent, device_lock

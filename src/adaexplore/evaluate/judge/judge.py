@@ -23,7 +23,7 @@ from adaexplore.evaluate.kernels.build.compile_cache import share_compiled
 from adaexplore.evaluate.timing.baselines import EAGER
 from adaexplore.evaluate.timing.baselines_trial import Trial
 from adaexplore.evaluate.truth.room import release_memory, room_on, wait_for_room, wanted_by
-from adaexplore.evaluate.truth.turns import begin_on
+from adaexplore.evaluate.truth.turns import PATIENCE_S, begin_on
 from adaexplore.evaluate.wire.judge_messages import (
     BadProblem,
     Broken,
@@ -37,12 +37,17 @@ from adaexplore.evaluate.wire.judge_messages import (
 from adaexplore.evaluate.wire.messages import decode
 from adaexplore.sandbox.channel import Channel
 from adaexplore.sandbox.compile_threads import compile_in_parallel
-from adaexplore.sandbox.lock import device_lent, device_lock, large_turn
+from adaexplore.sandbox.lock import (
+    device_lent,
+    device_lock,
+    has_other_judges,
+    join_judges,
+    large_turn,
+)
 from adaexplore.sandbox.process import ForkServer
 from adaexplore.sandbox.user.hang import limit_calls
 from adaexplore.sandbox.user.user_code import causes, is_out_of_memory
 
-_PATIENCE_S = 900.0  # for others to give memory back
 _TRIES_IN_TURN = 3  # each names the memory up to the next allocation that fails
 
 
@@ -95,6 +100,7 @@ def _prepared(problem: Problem, folder: Path, server: ForkServer, request: Prepa
     """
     device, brief = problem.device, request.brief
     begin_on(device)
+    join_judges(device)
     if device == "cpu":
         compile_in_parallel()
         return _prepared_beside_others(problem, folder, server, brief=brief)
@@ -106,13 +112,14 @@ def _prepared(problem: Problem, folder: Path, server: ForkServer, request: Prepa
         return _prepared_beside_others(problem, folder, server, brief=brief)
     except (RuntimeError, MemoryError, BadProblemError) as error:
         wanted = _wanted(error, device)
-    patient_until = time.monotonic() + _PATIENCE_S
+    patient_until = time.monotonic() + PATIENCE_S
+    others = partial(has_other_judges, device)
     for _ in range(_TRIES_IN_TURN):
         release_memory()
         with ExitStack() as turn:
             turn.enter_context(large_turn(device))
             patience_s = patient_until - time.monotonic()
-            if not wait_for_room(wanted, partial(room_on, device), patience_s):
+            if not wait_for_room(wanted, partial(room_on, device), patience_s, others):
                 break
             try:
                 return _prepared_beside_others(problem, folder, server, brief=brief, turn=turn)

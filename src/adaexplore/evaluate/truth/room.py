@@ -60,14 +60,20 @@ def asked_in(message: str) -> int:
     return int(float(found[1]) * _UNITS.get(found[2], 1)) if found else 0
 
 
-def wait_for_room(wanted: int, read: Callable[[], FreeMemory], patience_s: float) -> bool:
+def wait_for_room(
+    wanted: int,
+    read: Callable[[], FreeMemory],
+    patience_s: float,
+    may_come: Callable[[], bool] = lambda: True,
+) -> bool:
     """Wait until `wanted` bytes are free, `patience_s` at most; return whether they are.
 
-    No wait for more than the device has beside what this process holds.
+    No wait for more than the device has beside what this process holds, nor for room that may not
+    come.
     """
     waited_s = 0.0
     while (room := read()).free < wanted:
-        if wanted > room.total - room.held or waited_s >= patience_s:
+        if wanted > room.total - room.held or waited_s >= patience_s or not may_come():
             return False
         time.sleep(_LOOK_EVERY_S)
         waited_s += _LOOK_EVERY_S

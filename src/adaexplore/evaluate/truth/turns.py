@@ -10,14 +10,20 @@ import torch
 
 from adaexplore.evaluate.truth.pieces import LEFT_FREE
 from adaexplore.evaluate.truth.room import release_memory, room_on, wait_for_room
-from adaexplore.sandbox.lock import device_lent, is_wanted, large_turn, stand_back
+from adaexplore.sandbox.lock import (
+    device_lent,
+    has_other_judges,
+    is_wanted,
+    large_turn,
+    stand_back,
+)
 
 _LARGE = 1 / 128
 """The share of a GPU's memory, for inputs or outputs, from which on truths are made by turns."""
 _RUNS = 8
 """The float64 runs of large inputs or outputs take their size so many times at most."""
-_PATIENCE_S = 120.0
-"""Truths that are made in the host's memory, for want of room, take some minutes longer."""
+PATIENCE_S = 900.0
+"""For other judges to give memory back: copies in the host's memory take minutes longer."""
 
 
 def begin_on(device: str) -> None:
@@ -42,9 +48,10 @@ def wanted_for_truths(tensors: Iterable[torch.Tensor], device: str) -> int:
 
 @contextmanager
 def turn_for_truths(wanted: int, device: str) -> Iterator[None]:
-    """Hold the turn for large work, from when `wanted` bytes are free, or after two minutes."""
+    """Hold the turn for large work, once `wanted` bytes are free or other judges free no more."""
     release_memory()
     with large_turn(device):
         with device_lent(device):
-            wait_for_room(wanted, partial(room_on, device), _PATIENCE_S)
+            others = partial(has_other_judges, device)
+            wait_for_room(wanted, partial(room_on, device), PATIENCE_S, others)
         yield

@@ -31,6 +31,17 @@ def test_room_is_waited_for_as_long_as_it_may_come(monkeypatch, free, wanted, fo
     assert len(slept) == waits
 
 
+def test_room_that_may_not_come_is_not_waited_for(monkeypatch):
+    slept = []
+    monkeypatch.setattr(time, "sleep", slept.append)
+    full = FreeMemory(10, 80, held=20)
+    assert not wait_for_room(40, lambda: full, 6.0, lambda: len(slept) < 2)
+    assert len(slept) == 2
+    slept.clear()
+    assert not wait_for_room(61, lambda: full, 6.0)  # more than there is beside what it holds
+    assert not slept
+
+
 def test_what_was_asked_for_is_wanted():
     error = RuntimeError("it does not fit")
     error.__cause__ = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 1.50 GiB. ...")

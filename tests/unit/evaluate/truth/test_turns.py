@@ -13,7 +13,13 @@ from adaexplore.evaluate.judge import workload
 from adaexplore.evaluate.judge.workload import JudgedWorkload
 from adaexplore.evaluate.truth import turns
 from adaexplore.evaluate.truth.room import FreeMemory
-from adaexplore.sandbox.lock import device_lock, is_wanted, large_turn, lock_file
+from adaexplore.sandbox.lock import (
+    device_lock,
+    is_wanted,
+    join_judges,
+    large_turn,
+    lock_file,
+)
 from adaexplore.sandbox.user.user_code import Instance
 
 SOURCE = """
@@ -115,15 +121,16 @@ def test_nothing_is_held_while_others_have_their_turn(make, monkeypatch):
 def test_truths_of_large_tensors_wait_for_room_in_their_turn(make, monkeypatch):
     seen = []
 
-    def wait(wanted, read, patience_s):
+    def wait(wanted, read, patience_s, may_come):
         with ThreadPoolExecutor(1) as another:
             seen.append(another.submit(is_turn_taken, "cpu").result())
-        seen.append((wanted, read(), patience_s > 60))
+        seen.append((wanted, read(), patience_s > 60, may_come()))
         return True
 
     monkeypatch.setattr(turns, "wait_for_room", wait)
+    join_judges("cpu")
     make(width=32)
-    assert seen[:2] == [True, (8 * 2048 + (32 << 10), turns.room_on("cpu"), True)]
+    assert seen[:2] == [True, (8 * 2048 + (32 << 10), turns.room_on("cpu"), True, False)]
 
 
 def test_large_tensors_want_what_their_float64_runs_take_and_a_quarter_left_free(monkeypatch):
