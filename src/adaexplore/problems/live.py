@@ -114,15 +114,15 @@ def _example_inputs(
                 f"{name}: the example call does not fit forward(): {error}"
             ) from None
     structures = [given for _, given in found]
+    if opaque := _opaque(structures):
+        raise BadProblemError(
+            f"{name}: an argument is of type {opaque}; pass tensors, numbers, text and None, in "
+            "lists, tuples and dictionaries"
+        )
     if any(given != structures[0] for given in structures):
         raise BadProblemError(
             f"{name}: the example calls differ in more than the sizes of tensors; "
             "optimize the module once for each kind of call"
-        )
-    if structures[0].opaque:
-        raise BadProblemError(
-            f"{name}: an argument is of type {structures[0].opaque[0]}; pass tensors, numbers, "
-            "text and None, in lists, tuples and dictionaries"
         )
     if not found[0][0]:
         raise BadProblemError(f"{name}: the example call has no tensor; give the module's inputs")
@@ -163,16 +163,21 @@ def _example_outputs(
         structures.append(returned)
         outputs.append(first)
         written.append(writes)
+    if opaque := _opaque(structures):
+        raise BadProblemError(
+            f"{name}: forward() returns a value of type {opaque}; return tensors, in lists, "
+            "tuples, dictionaries or model outputs (use_cache=False leaves out a cache)"
+        )
     if any(each != (structures[0], written[0]) for each in zip(structures, written, strict=True)):
         raise BadProblemError(f"{name}: the example calls return values of different structures")
-    if structures[0].opaque:
-        raise BadProblemError(
-            f"{name}: forward() returns a value of type {structures[0].opaque[0]}; return tensors, "
-            "in lists, tuples, dictionaries or model outputs (use_cache=False leaves out a cache)"
-        )
     if not outputs[0]:
         raise BadProblemError(f"{name}: forward() returns no tensor; return at least one")
     return structures[0], outputs, written[0]
+
+
+def _opaque(structures: Sequence[ValueTree]) -> str:
+    """Return the type of a leaf that is no constant: such leaves may not be compared."""
+    return next((kind for structure in structures for kind in structure.opaque), "")
 
 
 def _result(

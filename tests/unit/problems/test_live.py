@@ -1,6 +1,7 @@
 """A live module becomes a problem that computes the same, and its winner a module again."""
 
 import copy
+import dataclasses
 import functools
 import os
 import pickle
@@ -61,6 +62,18 @@ class Decorated(nn.Module):
 class Inputless(nn.Module):
     def forward(self, count):
         return torch.ones(count)
+
+
+@dataclasses.dataclass
+class Boxed:
+    """No structure that torch knows; two of them compare their tensors."""
+
+    value: torch.Tensor
+
+
+class Boxing(nn.Module):
+    def forward(self, x):
+        return Boxed(x.sin())
 
 
 CASES = {
@@ -324,6 +337,12 @@ class TestSideEffects:
             "differ in more than the sizes",
         ),
         (nn.Identity(), [([object()], {})], "an argument is of type object"),
+        (
+            Mixed(),
+            [([rand(n, 4)], {"factor": Boxed(rand(n)), "pair": [rand(4)]}) for n in (3, 5)],
+            "an argument is of type Boxed",
+        ),
+        (Boxing(), [([rand(n, 4)], {}) for n in (3, 5)], "returns a value of type Boxed"),
         (nn.Linear(4, 2, device="meta"), [([rand(3, 4)], {})], "move all to one device"),
     ],
 )
