@@ -82,13 +82,14 @@ def calls_of(inputs: Any) -> list[ModelCall]:
 
     Raises `BadInputError` for any other form.
     """
+    given = type(inputs).__name__
     if isinstance(inputs, tuple):
         inputs = [inputs]
     if isinstance(inputs, list):
         inputs = {f"call-{i}": call for i, call in enumerate(inputs, 1)}
     register_caches(inputs)
     if not isinstance(inputs, Mapping) or not inputs:
-        raise BadInputError(f"inputs is a {type(inputs).__name__} without calls; {_FORMS}")
+        raise BadInputError(f"inputs is a {given} without calls; {_FORMS}")
     return [_call(str(name), call) for name, call in inputs.items()]
 
 

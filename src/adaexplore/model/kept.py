@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 
 from adaexplore.core.errors import BadInputError
 from adaexplore.model.calls import ModelCall
@@ -18,11 +20,18 @@ from adaexplore.problems.optimized import own_randomness
 def refuse_unfit(model: nn.Module, calls: Sequence[ModelCall]) -> str:
     """Return the device of a model and its calls; raise `BadInputError` for a model unfit to run.
 
-    It must be in eval mode, and all of its tensors and inputs on one device.
+    It must be in eval mode, its modules Python's, its weights made, and all of its tensors and
+    inputs on one device.
     """
     name = type(model).__name__
-    if any(module.training for module in model.modules()):
-        raise BadInputError(f"{name} is in training mode; call model.eval() before")
+    for path, module in model.named_modules():
+        place = f"{name}, module {path}," if path else name
+        if module.training:
+            raise BadInputError(f"{place} is in training mode; call model.eval() before")
+        if isinstance(module, torch.jit.ScriptModule):
+            raise BadInputError(f"{place} is TorchScript; give the module that it was made from")
+        if any(map(is_lazy, chain(module.parameters(False), module.buffers(False)))):
+            raise BadInputError(f"{place} has weights without a shape yet; call the model before")
     inputs = (t for call in calls for t in call.tensors)
     return device_of(name, [*model.parameters(), *model.buffers(), *inputs])
 

@@ -193,10 +193,32 @@ def test_training_mode(tmp_path):
         rank_model(Cnn(), calls_of([(X,)]), CaptureOptions(tmp_path))
 
 
+def test_one_module_in_training_mode_is_named(tmp_path):
+    model = Encoder().eval()
+    model.blocks[1].train()
+    with pytest.raises(BadInputError, match=r"^Encoder, module blocks\.1, is in training mode"):
+        rank_model(model, calls_of([(X,)]), CaptureOptions(tmp_path))
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
+@pytest.mark.parametrize("make", [torch.jit.script, lambda module: torch.jit.trace(module, X)])
+def test_torchscript(make, tmp_path):
+    model = Wrapped(make(nn.Linear(32, 32))).eval()
+    with pytest.raises(BadInputError, match=r"^Wrapped, module inner, is TorchScript; give"):
+        rank_model(model, calls_of([(X,)]), CaptureOptions(tmp_path))
+
+
+def test_weights_without_a_shape(tmp_path):
+    model = nn.Sequential(nn.Linear(32, 32), nn.LazyLinear(8)).eval()
+    with pytest.raises(BadInputError, match=r"module 1, has weights without a shape yet; call"):
+        rank_model(model, calls_of([(X,)]), CaptureOptions(tmp_path))
+
+
 @pytest.mark.parametrize(
     ("inputs", "complaint"),
     [
-        ([], "without calls"),
+        ([], "inputs is a list without calls"),
+        ({}, "inputs is a dict without calls"),
         (X, "inputs is a Tensor"),
         ([X], "call call-1 is a Tensor"),
         ({"x": X}, "call x is a Tensor"),
