@@ -82,8 +82,11 @@ def continue_campaign(path: Path, given: Config, json: Path | None = None) -> in
     return search_campaign(path, json)
 
 
-def search_campaign(path: Path, json: Path | None) -> int:
-    """Search until the end, the budget's or Ctrl-C; then show and write the results."""
+def search_campaign(path: Path, json: Path | None, command: str = "") -> int:
+    """Search until the end, the budget's or Ctrl-C; then show and write the results.
+
+    `command` goes on with it; without one it is `adaexplore resume`.
+    """
     from rich.console import Console
 
     from adaexplore.cli.campaign_view import CampaignView
@@ -98,7 +101,7 @@ def search_campaign(path: Path, json: Path | None) -> int:
     console, status = Console(), 0
     view = CampaignView(console)
     run = CampaignRun(path, view.row, view.say)
-    go_on = f"  adaexplore resume {shlex.quote(str(path))}"
+    go_on = f"  {command or f'adaexplore resume {shlex.quote(str(path))}'}"
     try:
         with view:
             run.run()

@@ -60,7 +60,8 @@ def model(
         say(console, str(run.path / PAGE))
         return
     command = shlex.join(["adaexplore", "model", made, *words(ctx.obj)])
-    status = search_campaign(run.search_folder(command), None)
+    go_on = f"{command} --run {shlex.quote(str(run.path))}"
+    status = search_campaign(run.search_folder(command), None, go_on)
     if status == INTERRUPTED:
         raise typer.Exit(status)
     try:

@@ -28,6 +28,9 @@ def nothing():
 def broken():
     raise RuntimeError("no weights")
 
+def ending():
+    raise SystemExit(3)
+
 def huge():
     raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 9.00 TiB")
 """
@@ -65,6 +68,7 @@ def test_the_ranking_comes_before_anything_is_spent(adaexplore, script, tmp_path
         ("script.py:other", "defines no function other"),
         ("script.py:nothing", "returned a int; return (model, calls)"),
         ("script.py:broken", "raised RuntimeError: no weights"),
+        ("script.py:ending", "raised SystemExit: 3"),
         ("script.py:huge", " GiB in all)"),
     ],
 )
@@ -73,6 +77,17 @@ def test_a_script_without_a_model(adaexplore, script, place, complaint):
     assert result.code == 2
     assert complaint in result.err
     assert len(result.err.strip().splitlines()) == 1
+
+
+def test_prompts_that_wait_are_followed_by_the_command_that_goes_on(adaexplore, script, tmp_path):
+    run = tmp_path / "run"
+    result = adaexplore(
+        "model", f"{script}:make", "--proposer", "manual", "--steps", 1, "--run", run
+    )
+    assert result.code == 0, result.err
+    [command] = [line.strip() for line in result.out.splitlines() if "  adaexplore " in line]
+    assert command.startswith(f"adaexplore model {script}:make ")
+    assert command.endswith(f" --run {run}")
 
 
 class Copying(Renaming):

@@ -45,7 +45,7 @@ def made_by(place: str) -> tuple[nn.Module, Any]:
 def _told(place: str, run: Callable[[], Any]) -> Any:
     try:
         return run()
-    except Exception as error:  # whatever the user's script raises
+    except (Exception, SystemExit) as error:  # whatever the user's script raises
         if is_out_of_memory(error):
             raise BadInputError(f"{place} ran out of memory ({memory_in_words()})") from error
         raise BadInputError(f"{place} raised {in_one_line(error)}") from error
