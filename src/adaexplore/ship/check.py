@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,19 +79,33 @@ class Checked:
 def check(folder: Path, *, tolerance: float) -> Checked:
     """Verify and time a package again; `tolerance` is the part of the speedup that may be lost.
 
-    Raises `BadInputError` for a folder that is no package, and on a machine without its GPU.
+    Raises `BadInputError` for a folder that is no package or a damaged one, and on a machine
+    without its GPU.
     """
     found = sorted(folder.glob("src/*/spec.json"))
     if not found or not (folder / VERDICTS).is_file():
         raise BadInputError(f"{folder}: no package of adaexplore ship")
-    spec = Spec.read(found[0].parent)
+    with _damage(found[0]):
+        spec = Spec.read(found[0].parent)
     _refuse_other_gpu(folder, spec)
-    shipped = Trial.from_json(json.loads((folder / VERDICTS).read_text(encoding="utf-8"))["trial"])
+    with _damage(folder / VERDICTS) as verdicts:
+        shipped = Trial.from_json(json.loads(verdicts.read_text(encoding="utf-8"))["trial"])
     try:
         today = run_trial(folder, spec.name)
     except FailedTrialError as error:
         return Checked(spec.name, spec.error, tolerance, shipped, None, str(error))
     return Checked(spec.name, spec.error, tolerance, shipped, today)
+
+
+@contextmanager
+def _damage(file: Path) -> Iterator[Path]:
+    """Refuse a file whose reading, the body, raises: it is not as `adaexplore ship` wrote it."""
+    try:
+        yield file
+    except (ValueError, LookupError, TypeError) as error:
+        raise BadInputError(
+            f"{file} is damaged; make the package again: adaexplore ship"
+        ) from error
 
 
 def _refuse_other_gpu(folder: Path, spec: Spec) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import keyword
 import shutil
+import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +21,7 @@ from adaexplore.ship.winner import Winner, winner_of
 from adaexplore.ship.write import package_name, write_package, write_verdicts
 
 UNLICENSED = "LicenseRef-Proprietary"
+_REQUIRED = {"torch", "triton"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,8 @@ def ship(
     name = name or package_name(winner.problem.name)
     if not name.isidentifier():
         raise BadInputError(f"--name {name}: no name of a Python package; use letters, digits, _")
+    if keyword.iskeyword(name) or name in sys.stdlib_module_names | _REQUIRED:
+        raise BadInputError(f"--name {name}: Python or torch has this name; give another")
     with tempfile.TemporaryDirectory(prefix="adaexplore-ship-") as scratch:
         built = Path(scratch) / "package"
         described = describe_kernel(

@@ -105,3 +105,14 @@ def test_bad_orders_of_a_check_are_one_line(package, tmp_path, check):
     code, text = check(folder)
     assert code == 2
     assert "needs a GPU of compute capability 1.0, here is" in text
+
+
+@pytest.mark.parametrize("name", ["verdicts.json", "src/block_kernel/spec.json"])
+@pytest.mark.parametrize("content", [b"{", b"{}", b"[]", b"\xff"])
+def test_a_damaged_package_is_refused(package, tmp_path, check, name, content):
+    folder = tmp_path / "package"
+    shutil.copytree(package, folder)
+    (folder / name).write_bytes(content)
+    code, text = check(folder)
+    assert (code, text.startswith(f"adaexplore: {folder / name} is damaged; ")) == (2, True), text
+    assert text.count("\n") == 1

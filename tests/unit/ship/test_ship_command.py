@@ -176,5 +176,8 @@ def test_bad_orders_are_one_line(run, tmp_path):
         ship(run, tmp_path / "full" / "file")
     with pytest.raises(BadInputError, match="no name of a Python package"):
         ship(run, tmp_path / "new", name="a-b")
+    for taken in ("class", "json", "torch"):
+        with pytest.raises(BadInputError, match=f"--name {taken}: Python or torch has this name"):
+            ship(run, tmp_path / "new", name=taken)
     with pytest.raises(BadInputError):
         ship(tmp_path / "none", tmp_path / "new")
