@@ -55,6 +55,7 @@ class Jobs:
     def __init__(self, engine: Engine, folder: Path) -> None:
         self._engine = engine
         self.folder = folder
+        self._last_verdicts: dict[str, int] = {}
 
     def submit(self, account: Account, new: NewJob, request_key: str | None = None) -> JobInfo:
         """Queue a job; with the `request_key` of an earlier one of the user, return that one.
@@ -152,12 +153,25 @@ class Jobs:
     def add_event(self, job_id: str, kind: str, text: str, problem: str, data: Any) -> None:
         """Record an event of a running job."""
         with self._engine.begin() as connection:
-            is_progress = kind == "recorded" or (
-                kind == "verdict" and data["index"] > _last_verdict(connection, job_id)
-            )
+            last = self._last_verdict(connection, job_id) if kind == "verdict" else -1
+            is_new = kind == "verdict" and data["index"] > last
             _add_event(connection, job_id, kind, text, problem, data)
-            if is_progress:
+            if is_new or kind == "recorded":
                 connection.execute(update(jobs).where(jobs.c.id == job_id).values(attempts=0))
+        if is_new:
+            self._last_verdicts[job_id] = data["index"]
+
+    def _last_verdict(self, connection: Connection, job_id: str) -> int:
+        """Return the number of the last candidate with a verdict, -1 if none has.
+
+        A job that begins again has some twice. The database is asked once in a run of a job: it
+        reads all verdicts of the job.
+        """
+        if job_id not in self._last_verdicts:
+            chosen = select(events.c.data).where(events.c.job == job_id, events.c.type == "verdict")
+            found = (row.data["index"] for row in connection.execute(chosen))
+            self._last_verdicts[job_id] = max(found, default=-1)
+        return self._last_verdicts[job_id]
 
     def take_next(self) -> JobInfo | None:
         """Mark the next queued job as running and return it, None where none waits.
@@ -189,6 +203,7 @@ class Jobs:
         self, job_id: str, state: State, error: str = "", *, files: list[str], result: JobResult
     ) -> None:
         """Record the end of a running job."""
+        self._last_verdicts.pop(job_id, None)
         with self._engine.begin() as connection:
             _end(connection, job_id, state, error, files, result)
 
@@ -201,6 +216,7 @@ class Jobs:
         which = [jobs.c.state == "running", *([jobs.c.id == job_id] if job_id else [])]
         with self._engine.begin() as connection:
             for row in connection.execute(select(jobs).where(*which)).all():
+                self._last_verdicts.pop(row.id, None)
                 if row.cancelling:
                     _end(connection, row.id, "cancelled")
                 elif lost and row.attempts >= _MOST_ATTEMPTS:
@@ -271,13 +287,6 @@ def _check_quota(connection: Connection, account: Account, candidates: int) -> N
             f"{used} of your {account.most_candidates} candidates of a day are taken, and this job "
             f"may judge {candidates}"
         )
-
-
-def _last_verdict(connection: Connection, job_id: str) -> int:
-    """Return the number of the last candidate with a verdict, -1 if none has; a job that begins
-    again has some twice."""
-    chosen = select(events.c.data).where(events.c.job == job_id, events.c.type == "verdict")
-    return max((row.data["index"] for row in connection.execute(chosen)), default=-1)
 
 
 def _add_event(

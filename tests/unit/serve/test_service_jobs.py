@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 from services import EVERYTHING
+from sqlalchemy import event
 
 from adaexplore.serve.jobs import Jobs, NewJob, QuotaError
 from adaexplore.serve.messages import JobResult
@@ -12,10 +13,15 @@ from adaexplore.serve.tables import open_folder
 
 
 @pytest.fixture
-def jobs(tmp_path, new_store):
+def engine(tmp_path, new_store):
     engine = open_folder(tmp_path, new_store())
-    yield Jobs(engine, tmp_path / "jobs")
+    yield engine
     engine.dispose()
+
+
+@pytest.fixture
+def jobs(engine, tmp_path):
+    return Jobs(engine, tmp_path / "jobs")
 
 
 def new(candidates: int = 1) -> NewJob:
@@ -87,6 +93,22 @@ def test_verdicts_that_were_there_before_are_no_progress(jobs):
         jobs.requeue(attempt.id)
     assert jobs.take_next() is None
     assert jobs.find("alice", job.id).state == "failed"
+
+
+def test_the_verdicts_of_a_batch_are_read_once_in_each_of_its_runs(engine, jobs):
+    read = []
+
+    @event.listens_for(engine, "before_cursor_execute")
+    def note(_connection, _cursor, statement, *_):
+        read.append(statement.startswith("SELECT serve_events.data"))
+
+    job = jobs.submit(EVERYTHING, new())
+    for run in (1, 2):
+        jobs.take_next()
+        for index in range(5):
+            jobs.add_event(job.id, "verdict", "passed", "", {"index": index})
+        assert sum(read) == run
+        jobs.requeue(job.id)
 
 
 @pytest.mark.parametrize("how", ["progress", "order"])
