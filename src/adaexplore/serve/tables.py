@@ -27,6 +27,7 @@ from sqlalchemy.exc import DBAPIError
 from adaexplore.core.errors import BadInputError
 from adaexplore.store import postgres
 from adaexplore.store.column_types import Json, Words
+from adaexplore.store.sqlite import begin_log
 
 FORMAT_VERSION = 1
 """Format number; rises with every change that an earlier release could not read."""
@@ -189,8 +190,9 @@ def open_tables(file: Path) -> Engine:
     @event.listens_for(engine, "connect")
     def settle(connection: Any, _: object) -> None:
         connection.isolation_level = None  # transactions are explicit, below
-        for pragma in ("foreign_keys = ON", "journal_mode = WAL", "synchronous = FULL"):
-            connection.execute(f"PRAGMA {pragma}")
+        connection.execute("PRAGMA foreign_keys = ON")
+        begin_log(connection)
+        connection.execute("PRAGMA synchronous = FULL")
 
     @event.listens_for(engine, "begin")
     def begin(connection: Any) -> None:

@@ -82,12 +82,12 @@ def _connect(path: Path, mode: Mode) -> sqlite3.Connection:
     )
     connection.execute("PRAGMA foreign_keys = ON")
     if mode != "read":
-        _begin_log(connection)
+        begin_log(connection)
         connection.execute("PRAGMA synchronous = FULL")
     return connection
 
 
-def _begin_log(connection: sqlite3.Connection) -> None:
+def begin_log(connection: sqlite3.Connection) -> None:
     """Write ahead; wait where another has just made the file: SQLite's own timeout does not."""
     deadline = time.monotonic() + _LOG_S
     while True:

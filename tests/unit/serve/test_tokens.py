@@ -1,6 +1,8 @@
 """Tokens: made, hashed, rotated and revoked while the service runs."""
 
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from sqlalchemy import select
@@ -111,3 +113,16 @@ def test_a_service_that_would_be_open_is_not_started(tmp_path, adaexplore, optio
     _, errors, code = adaexplore("serve", "--folder", str(tmp_path / "s"), *options)
     assert message in errors
     assert code == 2
+
+
+def test_several_that_open_a_new_folder_at_once_all_can(tmp_path):
+    """Such as a service that starts, and the commands that make its first tokens."""
+
+    def begin(folder):
+        together.wait()
+        open_folder(folder).dispose()
+
+    together = threading.Barrier(4, timeout=20)
+    with ThreadPoolExecutor(4) as threads:
+        for number in range(60):
+            list(threads.map(begin, [tmp_path / f"{number}"] * 4))
