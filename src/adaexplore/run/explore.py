@@ -43,7 +43,13 @@ from adaexplore.run.proposers import (
 from adaexplore.run.records import command, record_of, settled
 from adaexplore.run.results import write_report_of
 from adaexplore.run.search import Search
-from adaexplore.run.session import Session, notices, open_session, preparation
+from adaexplore.run.session import (
+    Session,
+    notices,
+    open_session,
+    preparation,
+    require_judges,
+)
 from adaexplore.run.starts import starts_left
 from adaexplore.run.winner import confirmed_of, to_confirm, write_best
 from adaexplore.store import RunDirectory, RunRecord, Store, create_run, open_run, require_free
@@ -147,6 +153,7 @@ def resume(path: Path, given: Config, parts: Parts = NO_PARTS) -> Generator[Even
             yield Notice("note: the prompts are not those that the run began with")
         plan = with_templates(plan, given.prompts)
         config = _extended(given, run.config, len(planned_steps(store.nodes())))
+        require_judges(config)
         check(config, plan, parts)
         if given.prompts:
             try_templates(plan, run)

@@ -77,9 +77,17 @@ def setup_of(config: Config) -> Setup:
             "--precision tf32: there is no TF32 on --device cpu; take fp32 or half, or a GPU "
             "(--device cuda)"
         )
-    if config.ray and config.published_judge:
-        raise BadInputError("--set published_judge=true runs on this machine; leave out --ray")
+    require_judges(config)
     return Setup(device, language, target)
+
+
+def require_judges(config: Config) -> None:
+    """Raise `BadInputError` for a judge that cannot be where the candidates are judged."""
+    if config.ray and config.published_judge:
+        raise BadInputError(
+            "--set published_judge=true runs on this machine; leave out --ray, or give --set "
+            "published_judge=false"
+        )
 
 
 def load_problem(path: Path, config: Config) -> Problem:

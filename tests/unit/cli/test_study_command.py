@@ -7,9 +7,11 @@ from test_search_commands import Renaming
 
 from adaexplore.core.config import Config
 from adaexplore.evaluate.judge.local import LocalEvaluator
-from adaexplore.run.campaign.run import change_campaign
+from adaexplore.run.campaign.run import begin_order, change_campaign
 from adaexplore.run.session import Session
+from adaexplore.run.study.file import read_study_file
 from adaexplore.store import read_run
+from adaexplore.store.campaign import read_manifest
 
 ARMS = """
 device = "cpu"
@@ -102,6 +104,24 @@ def test_a_study_from_beginning_to_end(adaexplore, arms, proposer, prepared, tmp
     refused = adaexplore("resume", folder, "--allocation", "headroom")
     assert refused.code == 2
     assert "may change --steps, --budget, --parallel" in refused.err
+
+
+def test_an_arm_with_a_judge_that_no_cluster_has_is_refused_before_a_run_begins(
+    adaexplore, file, problem, tmp_path
+):
+    arms = file("arms.toml", ARMS.format(steps=1) + "published_judge = true\n")
+    folder = tmp_path / "study"
+    words = ("study", arms, "--run", folder)
+    here = "alone/problem-seed0: --set published_judge=true runs on this machine; leave out --ray"
+    result = adaexplore(*words, "--ray", "127.0.0.1:1")
+    assert (result.code, result.out) == (2, "")
+    assert here in result.err
+    assert not folder.exists()
+    begin_order(read_study_file(arms, Config(run=str(folder))), "", "study")
+    result = adaexplore("resume", folder, "--ray", "127.0.0.1:1")
+    assert result.code == 2
+    assert here in result.err
+    assert not any(e["config"].get("ray") for e in read_manifest(folder)["order"]["entries"])
 
 
 def test_a_study_that_is_stopped_goes_on(adaexplore, arms, proposer, tmp_path):

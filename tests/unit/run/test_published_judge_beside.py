@@ -1,13 +1,20 @@
 """A session whose evaluator also asks the published judge, on the CPU."""
 
+from dataclasses import replace
+
 import pytest
+from stored_runs import sample_run
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.config import Config
+from adaexplore.core.errors import BadInputError
 from adaexplore.core.evaluation import Failed, PublishedVerdict
 from adaexplore.core.problem import Problem, Workload
+from adaexplore.core.protocols.listener import follow
+from adaexplore.run.explore import resume
 from adaexplore.run.published_judge import WithPublishedJudge, published_judge_fits
 from adaexplore.run.session import open_session
+from adaexplore.store import create_run, read_run
 
 REFERENCE = """
 import torch
@@ -95,3 +102,12 @@ def test_only_problems_in_kernelbench_s_form_are_judged():
     assert published_judge_fits(PROBLEM)
     assert not published_judge_fits(Problem("p", REFERENCE, "cpp", "cpu", workloads=(captured,)))
     assert not published_judge_fits(Problem("p", REFERENCE, "triton", "cpu", target="sm_90"))
+
+
+def test_a_run_with_the_published_judge_does_not_go_on_in_a_cluster(tmp_path):
+    record = replace(sample_run(), config=Config(published_judge=True, steps=2))
+    create_run(tmp_path / "run", record).close()
+    with pytest.raises(BadInputError, match="runs on this machine; leave out --ray, or give"):
+        follow(resume(tmp_path / "run", Config(ray="127.0.0.1:1")), lambda _: None)
+    with read_run(tmp_path / "run") as directory:
+        assert directory.store.run().config.ray == ""

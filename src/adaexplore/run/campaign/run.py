@@ -36,7 +36,7 @@ from adaexplore.run.learning.learn import Tell
 from adaexplore.run.proposers import Plan, check, clock, make_plan, open_clients
 from adaexplore.run.recall import named_rules, require_recalled
 from adaexplore.run.results import summary_of, write_report
-from adaexplore.run.session import device_of
+from adaexplore.run.session import device_of, require_judges
 from adaexplore.run.starts import read_starts
 from adaexplore.store import is_run, open_run, read_run
 from adaexplore.store.campaign import (
@@ -73,9 +73,9 @@ def begin_search(table: Mapping[str, Any], given: Config, command: str) -> Path:
 
 def begin_order(order: CampaignOrder, command: str, kind: str) -> Path:
     """Make the folder of a campaign; return it. Raises as `begin_campaign` does."""
+    _check(order)
     for name, ray in {(d, entry.config.ray) for entry in order.entries for d in entry.devices}:
         device_of(name, ray)
-    _check(order)
     _check_files(order)
     name = f"{kind}-{time.strftime('%Y%m%d-%H%M%S')}"
     path = Path(order.config.run) if order.config.run else Path("runs") / name
@@ -118,6 +118,11 @@ def _move(run: Path, ray: str) -> None:
 
 def _check(order: CampaignOrder) -> None:
     """Check that the searches can be carried out; raises `BadInputError` as `check` does."""
+    for entry in order.entries:
+        try:
+            require_judges(entry.config)
+        except BadInputError as error:
+            raise BadInputError(f"{entry.name}: {error}") from None
     check(order.config, _plan(order))
     check_lessons(order)
 
