@@ -40,7 +40,7 @@ def size(place: PlaceArg = "on") -> None:
 @app.command()
 def clear(
     place: PlaceArg = "on",
-    days: Annotated[float, typer.Option(min=0, help="Only those older than this.")] = 0.0,
+    days: Annotated[float, typer.Option(min=0, max=1e6, help="Only those older than this.")] = 0.0,
 ) -> None:
     """Forget verdicts, all by default."""
     _opened(place, "read").close()  # the database of another program stays as it is

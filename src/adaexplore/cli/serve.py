@@ -22,6 +22,10 @@ UserArg = Annotated[str, typer.Argument(metavar="USER", help="A user, who may ha
 IdArg = Annotated[str, typer.Argument(metavar="ID", help="The id of a token, as `list` shows it.")]
 _FOLDER = Path("serve")
 _DAY_S, _HOUR_S = 86_400.0, 3_600.0
+_MOST = 1e6
+"""The most of an amount with a fraction, so that none is infinite; NaN is none either."""
+_MOST_COUNT = 2**31 - 1
+"""The most that a column of a database holds."""
 
 
 @app.callback(invoke_without_command=True)
@@ -61,8 +65,12 @@ def serve(
         int,
         typer.Option(min=0, help="References kept ready after evaluations, for the next of each."),
     ] = 2,
-    warm_minutes: Annotated[float, typer.Option(min=0, help="Minutes that one is kept.")] = 10.0,
-    warm_gb: Annotated[float, typer.Option(min=0, help="Most GiB of their processes.")] = 8.0,
+    warm_minutes: Annotated[
+        float, typer.Option(min=0, max=_MOST, help="Minutes that one is kept.")
+    ] = 10.0,
+    warm_gb: Annotated[
+        float, typer.Option(min=0, max=_MOST, help="Most GiB of their processes.")
+    ] = 8.0,
     ray: Annotated[
         str,
         typer.Option(
@@ -73,7 +81,12 @@ def serve(
     memory_gb: Annotated[float, typer.Option(help="Most GiB for one candidate.")] = 16.0,
     parallel: Annotated[int, typer.Option(help="Most steps in flight in one job.")] = 4,
     keep_days: Annotated[
-        float, typer.Option(help="Days after which an ended job is deleted at a start. 0: never.")
+        float,
+        typer.Option(
+            min=0,
+            max=_MOST,
+            help="Days after which an ended job is deleted at a start. 0: never.",
+        ),
     ] = 0.0,
     tls_certificate: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Certificate, in PEM form.")
@@ -124,8 +137,9 @@ def serve(
     from adaexplore.serve.warm import WarmLimits
 
     place = str(folder / "verdicts.db") if evaluation_cache == "on" else evaluation_cache
-    given = {"store": store_of(folder, store), "ray": ray, "evaluation_cache": place}
-    config: Config = make_config({name: value for name, value in given.items() if value})
+    bounds = {"timeout_s": timeout_s, "memory_gb": memory_gb, "parallel": parallel}
+    given = {"store": store_of(folder, store), "ray": ray, "evaluation_cache": place, **bounds}
+    config: Config = make_config({name: value for name, value in given.items() if value != ""})
     splits, left_out = read_splits(split) if split else (builtin_splits(), [])
     for line in left_out:
         print(line)
@@ -134,7 +148,7 @@ def serve(
         jobs,
         config.store,
         config.ray,
-        Bounds(timeout_s, memory_gb, parallel),
+        Bounds(config.timeout_s, config.memory_gb, config.parallel),
         keep_s=keep_days * _DAY_S,
         splits=splits,
         language=setup_of(make_config({"language": language} if language else {})).language,
@@ -160,10 +174,18 @@ def add(
         list[str] | None,
         typer.Option(help="evaluate, search, campaign, models or metrics; repeatable."),
     ] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Jobs queued or running at once.")] = 4,
-    candidates: Annotated[int, typer.Option(min=1, help="Candidates judged in a day.")] = 1000,
-    requests: Annotated[int, typer.Option(min=1, help="Requests in a minute.")] = 600,
-    days: Annotated[float | None, typer.Option(help="Days until it expires.")] = None,
+    jobs: Annotated[
+        int, typer.Option(min=1, max=_MOST_COUNT, help="Jobs queued or running at once.")
+    ] = 4,
+    candidates: Annotated[
+        int, typer.Option(min=1, max=_MOST_COUNT, help="Candidates judged in a day.")
+    ] = 1000,
+    requests: Annotated[
+        int, typer.Option(min=1, max=_MOST_COUNT, help="Requests in a minute.")
+    ] = 600,
+    days: Annotated[
+        float | None, typer.Option(min=0, max=_MOST, help="Days until it expires.")
+    ] = None,
     folder: FolderOption = _FOLDER,
 ) -> None:
     """Make a token and print it; only its hash is kept. It holds at once.
@@ -210,7 +232,9 @@ def show(folder: FolderOption = _FOLDER) -> None:
 @tokens.command("rotate")
 def rotate(
     token: IdArg,
-    grace_h: Annotated[float, typer.Option(min=0, help="Hours that the old one still holds.")] = 24,
+    grace_h: Annotated[
+        float, typer.Option(min=0, max=_MOST, help="Hours that the old one still holds.")
+    ] = 24,
     folder: FolderOption = _FOLDER,
 ) -> None:
     """Make a token like an old one and print it; the old one ends after a while."""

@@ -115,6 +115,40 @@ def test_a_service_that_would_be_open_is_not_started(tmp_path, adaexplore, optio
     assert code == 2
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--days", "nan"],  # a database keeps it as "never"
+        ["--days", "-1"],
+        ["--days", "inf"],
+        ["--jobs", str(2**31)],
+        ["--candidates", str(2**70)],
+    ],
+)
+def test_a_token_with_an_amount_that_is_none_is_refused(tmp_path, adaexplore, words):
+    words = ["serve", "token", "add", "hal", *words, "--folder", str(tmp_path / "s")]
+    out, errors, code = adaexplore(*words)
+    assert (out, code, errors.count("\n")) == ("", 2, 1)
+    assert f"'{words[4]}'" in errors
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--keep-days", "-1"],  # would delete every job that has ended
+        ["--warm-gb", "inf"],
+        ["--timeout-s", "nan"],
+        ["--memory-gb", "0"],
+        ["--parallel", "0"],
+    ],
+)
+def test_a_service_with_a_limit_that_is_none_is_not_started(tmp_path, adaexplore, words):
+    _, errors, code = adaexplore("serve", "--folder", str(tmp_path / "s"), *words)
+    assert (code, errors.count("\n")) == (2, 1)
+    assert words[0].strip("-").replace("-", "_") in errors.replace("-", "_")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_several_that_open_a_new_folder_at_once_all_can(tmp_path):
     """Such as a service that starts, and the commands that make its first tokens."""
 
