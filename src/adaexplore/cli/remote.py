@@ -77,7 +77,7 @@ def _client(server: str) -> Iterator[Client]:
 def _problem(file: Path) -> ProblemSource:
     if file.suffix != ".py":
         raise BadInputError(f"{file}: --server takes problems in KernelBench form, as Python files")
-    return problem_of(file.stem, read_source(file))
+    return problem_of(file.stem, read_source(file, "problem"))
 
 
 def _options(config: Config) -> dict[str, Any]:

@@ -157,15 +157,15 @@ def load_problem(path: str | Path, config: Config | None = None, **options: Any)
     return _problem(path, make_config(options, config))
 
 
-def read_source(path: Path) -> str:
-    """Read the source of a candidate.
+def read_source(path: Path, what: str = "candidate") -> str:
+    """Read the source of a candidate, or of something else.
 
     Raises `BadInputError` for a file that cannot be read or is not UTF-8 text.
     """
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:
-        raise BadInputError(f"{path}: cannot read the candidate: {error.strerror}") from error
+        raise BadInputError(f"{path}: cannot read the {what}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise BadInputError(f"{path}: not UTF-8 text: {error.reason}") from error
 

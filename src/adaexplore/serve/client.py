@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 import httpx
 from pydantic import TypeAdapter, ValidationError
@@ -54,16 +55,17 @@ class ServiceError(BadInputError):
 class Client:
     """Client of the service at `url`.
 
-    Methods raise `ServiceError` for a request that the service refuses, `BadInputError` where its
-    certificate is not trusted, and `InfrastructureError` where it cannot be reached for
-    `patience_s` seconds. SSL_CERT_FILE names the certificate of an authority of your own. A request
-    that is sent again after a lost answer does not make a second job. Not thread-safe.
+    Methods raise `ServiceError` for a request that the service refuses, `BadInputError` for one
+    that cannot be made, or where its certificate is not trusted, and `InfrastructureError` where it
+    cannot be reached for `patience_s` seconds. SSL_CERT_FILE names the certificate of an authority
+    of your own. A request that is sent again after a lost answer does not make a second job. Not
+    thread-safe.
     """
 
     def __init__(self, url: str, token: str, *, patience_s: float = 30.0) -> None:
         self._url = url.rstrip("/")
         self._patience_s = patience_s
-        if not url.startswith(("http://", "https://")):
+        if not _is_address(url):
             raise BadInputError(f"--server {url}: write http://HOST:PORT or https://HOST")
         token = token.strip()
         if not (token.isascii() and token.isprintable()):
@@ -100,18 +102,21 @@ class Client:
         self, problem: ProblemSource, candidates: Sequence[str], options: Mapping[str, Any]
     ) -> JobInfo:
         """Submit candidates of a problem; `options` are fields of `Config`."""
-        order = EvaluationOrder(problem=problem, candidates=list(candidates), options=dict(options))
+        fields = {"candidates": list(candidates), "options": dict(options)}
+        order = _made(EvaluationOrder, "evaluation", problem=problem, **fields)
         return self._submit("/v1/evaluations", order)
 
     def submit_search(self, problem: ProblemSource, options: Mapping[str, Any]) -> JobInfo:
         """Submit a search."""
-        return self._submit("/v1/searches", SearchOrder(problem=problem, options=dict(options)))
+        order = _made(SearchOrder, "search", problem=problem, options=dict(options))
+        return self._submit("/v1/searches", order)
 
     def submit_campaign(
         self, problems: Sequence[ProblemSource], options: Mapping[str, Any]
     ) -> JobInfo:
         """Submit a campaign."""
-        order = CampaignOrder(problems=list(problems), options=dict(options))
+        fields = {"problems": list(problems), "options": dict(options)}
+        order = _made(CampaignOrder, "campaign", **fields)
         return self._submit("/v1/campaigns", order)
 
     def evaluate(
@@ -228,7 +233,7 @@ class Client:
             else:
                 if answer.status_code not in _TRY_AGAIN:
                     break
-                problem = f"status {answer.status_code}"
+                problem = f"status {answer.status_code}, {_detail(answer)}"
             if time.monotonic() > deadline:
                 raise InfrastructureError(f"{self._url} cannot be reached: {problem}")
             time.sleep(_PAUSES_S[min(number, len(_PAUSES_S) - 1)])
@@ -250,11 +255,37 @@ class Client:
 
 def _refusal(answer: httpx.Response) -> AdaExploreError:
     """Return the error for an answer that refuses, with the service's own words if it has any."""
+    place, detail = answer.url.host, _detail(answer)
+    if detail == answer.reason_phrase:  # no words of the service
+        place += answer.url.path
+        failed = answer.is_server_error
+        detail += "; the service's log says why" if failed else "; check the address of the service"
+    return ServiceError(answer.status_code, f"{place}: {detail}")
+
+
+def _detail(answer: httpx.Response) -> str:
     try:
-        detail = answer.json()["detail"]
+        return str(answer.json()["detail"])
     except (ValueError, KeyError, TypeError):
-        detail = answer.reason_phrase
-    return ServiceError(answer.status_code, f"{answer.url.host}: {detail}")
+        return answer.reason_phrase
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # its port is none
+        return False
+
+
+def _made(kind: type[_Answer], what: str, **fields: Any) -> _Answer:
+    """Return a message; raise `BadInputError`, in one line, for fields that no service takes."""
+    try:
+        return kind(**fields)
+    except ValidationError as error:
+        first = error.errors(include_input=False)[0]
+        place = "".join(f"{part}: " for part in first["loc"])
+        raise BadInputError(f"{what}: {place}{first['msg']}") from None
 
 
 def _lines(error: Exception) -> str:
@@ -262,6 +293,10 @@ def _lines(error: Exception) -> str:
 
 
 def problem_of(name: str, source: str) -> ProblemSource:
-    """Return a problem to submit, its name made fit: other characters become `_`."""
+    """Return a problem to submit, its name made fit: other characters become `_`.
+
+    Raises `BadInputError` for a source that no service takes, such as an empty one.
+    """
     fit = "".join(c if c.isascii() and (c.isalnum() or c in "_-") else "_" for c in name)
-    return ProblemSource(name=fit.lstrip("-")[:64] or "problem", source=source)
+    fit = fit.lstrip("-")[:64] or "problem"
+    return _made(ProblemSource, f"problem {name}", name=fit, source=source)

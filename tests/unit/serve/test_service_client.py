@@ -72,7 +72,9 @@ def test_a_service_that_is_not_there_is_named(tmp_path):
     [
         ("127.0.0.1:8710", "ada_x", "write http://HOST:PORT or https://HOST"),
         ("ftp://127.0.0.1", "ada_x", "write http://HOST:PORT or https://HOST"),
-        ("http://[::1", "ada_x", "Invalid port"),
+        ("http://[::1", "ada_x", "write http://HOST:PORT or https://HOST"),
+        ("http://", "ada_x", "write http://HOST:PORT or https://HOST"),
+        ("http://127.0.0.1:99999", "ada_x", "write http://HOST:PORT or https://HOST"),
         ("http://127.0.0.1:1", "ada_sec\nret", "the token has characters that no token has"),
         ("http://127.0.0.1:1", "ada_secret\u200b", "the token has characters that no token has"),
     ],
@@ -81,6 +83,30 @@ def test_addresses_and_tokens_that_cannot_be_are_refused_at_once(url, token, mes
     with pytest.raises(BadInputError, match=re.escape(message)) as refused:
         Client(url, token)
     assert "ret" not in str(refused.value)
+
+
+def test_an_order_that_no_service_takes_is_one_line():
+    with Client("http://127.0.0.1:1", "ada_x", patience_s=0.0) as client:
+        problem = problem_of("p", PROBLEM)
+        for order, line in {
+            partial(problem_of, "a b", ""): "problem a b: source: String should have at least 1",
+            partial(problem_of, "p", "#" * 1_000_001): "problem p: source: String should have at m",
+            partial(client.evaluate, problem, []): "evaluation: candidates: List should have at",
+            partial(client.evaluate, problem, [""]): "evaluation: candidates: 0: String should",
+            partial(client.submit_campaign, [problem] * 501, {}): "campaign: problems: List should",
+        }.items():
+            with pytest.raises(BadInputError) as refused:
+                order()
+            assert line in str(refused.value)
+            assert "\n" not in str(refused.value)
+
+
+def test_an_address_with_another_path_is_named(service):
+    with (
+        Client(f"{service.url}/elsewhere", service.token) as client,
+        pytest.raises(ServiceError, match="/elsewhere/v1/jobs: Not Found; check the address of"),
+    ):
+        client.jobs()
 
 
 def test_certificates_that_are_not_there_are_named(monkeypatch):
@@ -143,6 +169,8 @@ def test_a_job_that_fails_raises_its_error(service, fresh_user):
     ("words", "message"),
     [
         (["evaluate", "p.py", "c.py"], "put the service's token into ADAEXPLORE_TOKEN"),
+        (["explore", "empty.py"], "problem empty: source: String should have at least 1 character"),
+        (["explore", "nowhere.py"], "nowhere.py: cannot read the problem: No such file"),
         (["explore", "p.txt"], "--server takes problems in KernelBench form"),
         (["explore", "p.py", "--device", "cpu"], "'device' is no option of the service"),
         (["campaign", "p.py", "--start-from", "c.py"], "'start_from' is no option of the service"),
@@ -156,6 +184,7 @@ def test_commands_refuse_in_one_line(
     for name in ("p.py", "p.txt"):
         (tmp_path / name).write_text(PROBLEM)
     (tmp_path / "c.py").write_text(RIGHT)
+    (tmp_path / "empty.py").touch()
     monkeypatch.setenv("ADAEXPLORE_TOKEN", "" if "token" in message else fresh_user)
     monkeypatch.setattr(sys, "argv", ["adaexplore", *words, "--server", service.url])
     with pytest.raises(SystemExit) as end:
