@@ -20,7 +20,7 @@ from sqlalchemy.exc import DBAPIError
 from sse_starlette import EventSourceResponse
 from starlette.concurrency import run_in_threadpool
 
-from adaexplore.core.errors import BadInputError
+from adaexplore.core.errors import BadInputError, InfrastructureError
 from adaexplore.core.version import __version__
 from adaexplore.serve.access import Gate, require
 from adaexplore.serve.accounts import Account
@@ -150,6 +150,10 @@ def make_app(settings: ServiceSettings, engine: Engine) -> FastAPI:
     @app.exception_handler(QuotaError)
     async def wait(_: Request, error: QuotaError) -> Response:
         return JSONResponse({"detail": str(error)}, 429, {"Retry-After": "60"})
+
+    @app.exception_handler(InfrastructureError)
+    async def wait_for_machine(_: Request, error: InfrastructureError) -> Response:
+        return JSONResponse({"detail": str(error)}, 503, {"Retry-After": "60"})
 
     @app.exception_handler(DBAPIError)
     async def wait_for_database(_: Request, error: DBAPIError) -> Response:

@@ -13,6 +13,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, Row, Select, func, insert, select, update
 
+from adaexplore.core.errors import InfrastructureError
 from adaexplore.serve.accounts import Account
 from adaexplore.serve.messages import JobEvent, JobInfo, JobResult, Kind, Scope, State
 from adaexplore.serve.tables import events, jobs
@@ -60,7 +61,8 @@ class Jobs:
     def submit(self, account: Account, new: NewJob, request_key: str | None = None) -> JobInfo:
         """Queue a job; with the `request_key` of an earlier one of the user, return that one.
 
-        Raises `QuotaError` if the user has too many jobs, or judges too many candidates a day.
+        Raises `QuotaError` if the user has too many jobs, or judges too many candidates a day, and
+        `InfrastructureError` where the order cannot be written.
         """
         job_id = secrets.token_hex(12)
         with self._engine.begin() as connection:
@@ -88,8 +90,15 @@ class Jobs:
 
     def _write_order(self, job_id: str, order: Mapping[str, Any]) -> None:
         folder = self.folder / job_id
-        folder.mkdir(mode=0o700, parents=True)
-        (folder / ORDER_NAME).write_text(json.dumps(order), encoding="utf-8")
+        try:
+            folder.mkdir(mode=0o700, parents=True)
+            (folder / ORDER_NAME).write_text(json.dumps(order), encoding="utf-8")
+        except OSError as error:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise InfrastructureError(
+                f"the service cannot keep the order: {error.strerror}; it is taken once that is "
+                "mended"
+            ) from error
 
     def find(self, user: str, job_id: str) -> JobInfo | None:
         """Return a user's job; None for an id that is unknown or another user's."""

@@ -9,7 +9,9 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import IO, Any
 
 from sqlalchemy.exc import DBAPIError
@@ -25,8 +27,9 @@ _STOP_S = 20.0
 """Time for a cancelled job to end by itself."""
 _PATIENCE_S = 1.0
 """Time until a database that could not be reached is asked again."""
-_CLUSTER_PAUSE_S = 15.0
-"""Time until a job begins after one whose cluster was gone: all jobs have the same cluster."""
+_PAUSE_S = 15.0
+"""Time until a job begins after one that its cluster or this machine could not: all jobs have the
+same."""
 _NO_ORDER = "its files are gone: the service has another folder"
 _MOST_LINE = 64 << 20
 
@@ -54,7 +57,7 @@ class Runner:
     """Runs up to `at_once` jobs at the same time, in one thread that starts and ends processes.
 
     A worker that is lost (killed, out of memory) is replaced, and its job begins again or goes on.
-    So does a job whose cluster was gone.
+    So does a job whose cluster was gone, or that this machine could not begin.
     """
 
     def __init__(self, jobs: Jobs, at_once: int, warm: WarmLimits) -> None:
@@ -107,9 +110,18 @@ class Runner:
             if job is None:
                 break
             if (self._jobs.folder / job.id / ORDER_NAME).is_file():
-                self._running.append(self._continue(job) or self._begin(job))
+                self._start(job)
             else:
                 self._jobs.end(job.id, "failed", _NO_ORDER, files=[], result=JobResult())
+
+    def _start(self, job: JobInfo) -> None:
+        """Begin a job; queue it again where the machine has no disk or no process for it."""
+        try:
+            self._running.append(self._continue(job) or self._begin(job))
+        except OSError as error:
+            self._begin_from = time.monotonic() + _PAUSE_S
+            self._insist(partial(self._jobs.requeue, job.id, lost=False))
+            self._record(job.id, "notice", f"cannot begin now: {error.strerror}", "", {})
 
     def _continue(self, job: JobInfo) -> _Running | None:
         """Have a process do a job for which it has a prepared reference; None where none has."""
@@ -137,19 +149,24 @@ class Runner:
     def _begin(self, job: JobInfo) -> _Running:
         self._warm.make_room()
         folder, key = self._jobs.folder / job.id, self._key(job)
-        ours, theirs = os.pipe()
         with (folder / LOG_NAME).open("ab") as log:
-            process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "adaexplore.serve.worker", str(folder), str(theirs)],
-                pass_fds=[theirs],
-                stdin=subprocess.PIPE if key else subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
-        os.close(theirs)
+            ours, theirs = os.pipe()
+            pipe = os.fdopen(ours, "rb")
+            try:
+                process = subprocess.Popen(
+                    [sys.executable, "-P", "-m", "adaexplore.serve.worker", folder, str(theirs)],
+                    pass_fds=[theirs],
+                    stdin=subprocess.PIPE if key else subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,
+                )
+            except OSError:
+                pipe.close()
+                raise
+            finally:
+                os.close(theirs)
         running = _Running(job, process, key)
-        pipe = os.fdopen(ours, "rb")
         running.reader = threading.Thread(target=self._read, args=(running, pipe), daemon=True)
         running.reader.start()
         return running
@@ -176,10 +193,13 @@ class Runner:
                 self._record(running.job.id, kind, text, problem, message.get("data"))
 
     def _record(self, *event: Any) -> None:
-        """Record an event, once the database can be reached."""
+        self._insist(partial(self._jobs.add_event, *event))
+
+    def _insist(self, record: Callable[[], None]) -> None:
+        """Record something, once the database can be reached."""
         while True:
             try:
-                return self._jobs.add_event(*event)
+                return record()
             except DBAPIError as error:
                 if not is_unreachable(error) or self._ending.wait(_PATIENCE_S):
                     raise
@@ -208,7 +228,7 @@ class Runner:
         if running.stop_by is not None or status == INTERRUPTED:
             self._jobs.end(job_id, "cancelled", files=running.files, result=result)
         elif status == POSTPONED:
-            self._begin_from = time.monotonic() + _CLUSTER_PAUSE_S
+            self._begin_from = time.monotonic() + _PAUSE_S
             self._jobs.requeue(job_id, lost=False)
         elif running.error:
             self._jobs.end(job_id, "failed", running.error, files=running.files, result=result)

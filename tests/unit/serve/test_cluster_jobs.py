@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture(autouse=True)
 def short_pause(monkeypatch):
-    monkeypatch.setattr(runner, "_CLUSTER_PAUSE_S", 2.0)
+    monkeypatch.setattr(runner, "_PAUSE_S", 2.0)
 
 
 def test_without_a_cluster_a_job_waits_and_can_be_cancelled(tmp_path, free_port, eventually):

@@ -1,12 +1,16 @@
 """Jobs in the database: quotas, order, ends, and what a lost server leaves."""
 
+import errno
+import os
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from services import EVERYTHING
 from sqlalchemy import event
 
+from adaexplore.core.errors import InfrastructureError
 from adaexplore.serve.jobs import Jobs, NewJob, QuotaError
 from adaexplore.serve.messages import JobResult
 from adaexplore.serve.tables import open_folder
@@ -58,6 +62,19 @@ def test_a_request_that_is_sent_again_makes_no_second_job(jobs):
     assert jobs.submit(account, new(), "key") == first
     assert len(jobs.of_user(account.user)) == 1
     assert len(list(jobs.folder.iterdir())) == 1
+
+
+def test_an_order_that_cannot_be_kept_is_no_job(jobs, monkeypatch):
+    def fail(*_, **__):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as full:
+        full.setattr(Path, "write_text", fail)
+        with pytest.raises(InfrastructureError, match="cannot keep the order: No space left on"):
+            jobs.submit(EVERYTHING, new(), "key")
+    assert jobs.of_user(EVERYTHING.user) == []
+    assert list(jobs.folder.iterdir()) == []
+    jobs.submit(EVERYTHING, new(), "key")
 
 
 def test_users_take_turns(jobs):

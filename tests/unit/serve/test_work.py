@@ -1,8 +1,10 @@
 """Jobs that run: code by strangers in confined processes, lost workers, and cancellation."""
 
+import errno
 import os
 import signal
 import socket
+import subprocess
 import threading
 import time
 from pathlib import Path
@@ -11,6 +13,7 @@ import pytest
 from services import PROBLEM, RIGHT, running
 
 from adaexplore.core.evaluation_json import evaluation_from_json
+from adaexplore.serve import runner
 from adaexplore.serve.client import problem_of
 from adaexplore.serve.warm import WarmLimits
 
@@ -87,6 +90,26 @@ def worker_of(job_id: str) -> int:
 
 
 @pytest.mark.slow
+def test_a_job_waits_where_the_machine_has_no_process_for_it(tmp_path, monkeypatch, eventually):
+    start, refused = subprocess.Popen, []
+
+    def fail_once(*words, **options):
+        if refused:
+            return start(*words, **options)
+        refused.append(words)
+        raise OSError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(runner, "_PAUSE_S", 0.5)
+    monkeypatch.setattr(runner.subprocess, "Popen", fail_once)
+    with running(tmp_path, at_once=1) as service, service.client() as client:
+        job = client.submit_evaluation(problem_of("p", "x = 1"), ["x"], {})
+        assert eventually(lambda: client.job(job.id).state == "failed")
+        assert "defines no Model" in client.job(job.id).error  # it ran
+        told = [event.text for event in client.events(job.id) if event.type == "notice"]
+        assert told[0] == "cannot begin now: Resource temporarily unavailable"
+        assert service.ask("GET", "/health").status_code == 200
+
+
 def test_a_batch_by_a_stranger_whose_worker_is_lost(service, listener):
     """Its reference reaches no network and no file of the service; another worker judges it.
 
