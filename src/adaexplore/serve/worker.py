@@ -11,6 +11,7 @@ there is one.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -48,6 +49,7 @@ from adaexplore.store.directory import remove_unfinished
 
 _RUN = "run"
 _NO_CLUSTER = "the service's Ray cluster cannot be reached; the job goes on once it can be"
+_NO_SPACE = "the service's disk is full; the job goes on once there is space"
 Say = Callable[[Mapping[str, Any]], None]
 
 
@@ -178,7 +180,7 @@ def _next_folder() -> Path | None:
 def main() -> None:
     """Run a job; exit code 2 or 3 as for the command line, 130 for a job that was cancelled.
 
-    It is `POSTPONED` where the job waits for its cluster.
+    It is `POSTPONED` where the job waits for its cluster, or for space on the disk.
     """
     folder, descriptor = Path(sys.argv[1]).resolve(), int(sys.argv[2])
     die_with_parent(os.getppid())
@@ -201,6 +203,11 @@ def main() -> None:
     except (ClusterGoneError, NoClusterError) as error:
         print(error, file=sys.stderr)
         say({"type": "notice", "text": _NO_CLUSTER})
+        sys.exit(POSTPONED)
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        say({"type": "notice", "text": _NO_SPACE})
         sys.exit(POSTPONED)
     except AdaExploreError as error:
         bad_input = isinstance(error, BadInputError)

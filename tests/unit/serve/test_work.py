@@ -5,6 +5,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -13,8 +14,10 @@ import pytest
 from services import PROBLEM, RIGHT, running
 
 from adaexplore.core.evaluation_json import evaluation_from_json
-from adaexplore.serve import runner
+from adaexplore.sandbox.walls.limits import STRANGERS
+from adaexplore.serve import runner, worker
 from adaexplore.serve.client import problem_of
+from adaexplore.serve.jobs import POSTPONED
 from adaexplore.serve.warm import WarmLimits
 
 EAGER = Path(__file__).parents[2] / "eager"
@@ -155,3 +158,22 @@ def test_a_running_job_is_cancelled_with_all_its_processes(service, eventually, 
         assert client.job(job.id).state == "cancelled"
     assert time.monotonic() - began < 20
     assert eventually(lambda: not is_running(worker))
+
+
+def test_a_job_waits_for_space_on_the_disk(tmp_path, monkeypatch):
+    def fill(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    ours, theirs = os.pipe()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(STRANGERS, "")
+    monkeypatch.setattr(sys, "argv", ["worker", str(tmp_path), str(theirs)])
+    monkeypatch.setattr(worker, "JobWorker", fill)
+    for name in ("hide", "die_with_parent"):
+        monkeypatch.setattr(worker, name, lambda *_: None)
+    with pytest.raises(SystemExit) as end:
+        worker.main()
+    os.close(theirs)
+    with os.fdopen(ours) as said:
+        assert "the service's disk is full; the job goes on once there is space" in said.read()
+    assert end.value.code == POSTPONED
