@@ -16,6 +16,7 @@ from adaexplore.serve.jobs import Jobs
 from adaexplore.serve.listening import Listening, open_socket
 from adaexplore.serve.tables import make_folder, open_folder
 from adaexplore.store.directory import hold_lock
+from adaexplore.store.verdicts import open_verdicts
 
 _MOST_CONNECTIONS = 1000
 _END_S = 5
@@ -33,8 +34,8 @@ def run_service(
 
     `say` gets the address once the service listens there. Raises `BadInputError` where the service
     would be open to the network without TLS or a proxy, where it cannot listen, where another
-    service uses the folder, and where problems by strangers could not be confined, unless
-    `trust_users`.
+    service uses the folder, where its evaluation cache cannot be opened, and where problems by
+    strangers could not be confined, unless `trust_users`.
     """
     listening.check()
     missing = [] if trust_users else missing_for_strangers()
@@ -49,6 +50,8 @@ def run_service(
         stack.enter_context(hold_lock(settings.folder))
         engine = open_folder(settings.folder, settings.store, serving=True)
         stack.callback(engine.dispose)
+        if settings.evaluation_cache:
+            open_verdicts(settings.evaluation_cache).close()  # else each job would fail
         if settings.keep_s:
             Jobs(engine, settings.folder / "jobs").forget(settings.keep_s)
         socket = stack.enter_context(closing(open_socket(listening.host, listening.port)))

@@ -228,3 +228,14 @@ def log_in(client: httpx.Client, origin: str, token: str, **headers: str) -> htt
     csrf = re.search(r'name="csrf" value="([0-9a-f]{64})"', page)[1]
     fields = {"csrf": csrf, "token": token}
     return client.post("/login", data=fields, headers={"Origin": origin, **headers})
+
+
+def test_a_service_whose_evaluation_cache_cannot_be_opened_does_not_start(tmp_path):
+    place = tmp_path / "folder"
+    place.mkdir()
+    words = ("serve", "--folder", tmp_path / "s", "--port", "0", "--trust-users")
+    ended = subprocess.run(
+        [*MAIN, *words, "--evaluation-cache", place], capture_output=True, text=True, timeout=60
+    )
+    line = f"adaexplore: the evaluation cache {place}: is a directory; name a file\n"
+    assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", line)
