@@ -339,3 +339,29 @@ def fail_to_capture(request):
     drawn = torch.rand(64, device=device)
     same_stream = torch.cuda.current_stream(device) == before
     return {"why": why, "is_random": bool(drawn.std() > 0), "same_stream": same_stream}
+
+
+def asserts_on_other_inputs(channel, control):
+    """A judge whose reference takes it down, unless it runs on inputs of its own kind only."""
+    from adaexplore.core import codec
+    from adaexplore.core.facts import ReferenceFacts
+    from adaexplore.evaluate.wire.judge_messages import ReferencePrepared
+
+    own_only = channel.receive()["own_only"]
+    if not own_only:
+        return asserts(channel, control, received=True)
+    facts = ReferenceFacts(notes=(f"{own_only=}",))
+    channel.send(codec.write(ReferencePrepared(facts.to_json())))
+    channel.receive()
+    return None
+
+
+def asserts(channel, control, *, received=False):
+    """A judge whose reference takes it down."""
+    from adaexplore.core import codec
+    from adaexplore.evaluate.wire.judge_messages import Broken
+
+    if not received:
+        channel.receive()
+    channel.send(codec.write(Broken("CUDA error: device-side assert triggered", "")))
+    channel.receive()

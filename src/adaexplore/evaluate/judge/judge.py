@@ -98,18 +98,26 @@ def _prepared(problem: Problem, folder: Path, server: ForkServer, request: Prepa
     does not help, verify on the fewest input sets, alone on the GPU. Raises `BadProblemError` for a
     reference that cannot be verified against, or has too little room beside others of its problem.
     """
-    device, brief = problem.device, request.brief
+    device = problem.device
     begin_on(device)
     join_judges(device)
+    prepare = partial(
+        _prepared_beside_others,
+        problem,
+        folder,
+        server,
+        brief=request.brief,
+        own_only=request.own_only,
+    )
     if device == "cpu":
         compile_in_parallel()
-        return _prepared_beside_others(problem, folder, server, brief=brief)
+        return prepare()
     if request.beside:
-        reference = _prepared_beside_others(problem, folder, server, brief=brief)
+        reference = prepare()
         _check_room(problem, judges=request.beside + 1)
         return reference
     try:
-        return _prepared_beside_others(problem, folder, server, brief=brief)
+        return prepare()
     except (RuntimeError, MemoryError, BadProblemError) as error:
         wanted = _wanted(error, device)
     patient_until = time.monotonic() + PATIENCE_S
@@ -122,14 +130,14 @@ def _prepared(problem: Problem, folder: Path, server: ForkServer, request: Prepa
             if not wait_for_room(wanted, partial(room_on, device), patience_s, others):
                 break
             try:
-                return _prepared_beside_others(problem, folder, server, brief=brief, turn=turn)
+                return prepare(turn=turn)
             except (RuntimeError, MemoryError, BadProblemError) as error:
                 before, wanted = wanted, _wanted(error, device)
         if wanted <= before:
             break
     release_memory()
     with device_lock(device, exclusive=True):
-        return _prepared_beside_others(problem, folder, server, brief=brief, lean=True)
+        return prepare(lean=True)
 
 
 def _check_room(problem: Problem, judges: int) -> None:
@@ -155,13 +163,14 @@ def _prepared_beside_others(
     server: ForkServer,
     *,
     brief: bool,
+    own_only: bool,
     lean: bool = False,
     turn: ExitStack | None = None,
 ) -> Reference:
     """Return the prepared reference; end `turn`, for large work, before its baselines compile."""
     try:
         with device_lock(problem.device, exclusive=False):
-            reference = Reference(problem, folder, brief=brief, lean=lean)
+            reference = Reference(problem, folder, brief=brief, lean=lean, own_only=own_only)
         if turn:
             turn.close()
         trials = _trials(reference, server)

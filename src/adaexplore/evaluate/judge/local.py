@@ -35,6 +35,7 @@ _PREPARE_TIMES = 15  # the limit of a candidate: a reference runs often, and is 
 _GRACE_S = 300.0  # for the judge to wait for the device and to clean up
 _TRIALS_S = 1200.0  # on a GPU: for the trials of all baselines, or to build them again
 _MOST_BUILDS = 2  # the judge may try a candidate twice
+_ASSERTION = "device-side assert"  # of a kernel of the reference, after which a GPU process is lost
 _CLOSED = "the evaluator was closed while it was at work"
 
 
@@ -75,6 +76,7 @@ class LocalEvaluator:
         self._trials_s = 0.0 if device == "cpu" or brief else _TRIALS_S
         self._grace_s = _GRACE_S + (_MOST_BUILDS * BUILD_S if builds else 0.0)
         self._judge: Worker | None = None
+        self._own_only = False
         self._facts = ReferenceFacts()
 
     @property
@@ -86,25 +88,35 @@ class LocalEvaluator:
     def prepare(self) -> ReferenceFacts:
         """See `Evaluator.prepare`."""
         if self._judge is None:
-            judge = self._server.spawn(
-                self.judge_entry, name="judge", environment=self._environment, may_spawn=True
-            )
-            self._judge = judge
-            request = Prepare(
-                self._problem.to_json(),
-                self._memory_bytes,
-                self._brief,
-                self._timeout_s,
-                self._beside,
-            )
-            limit_s = _PREPARE_TIMES * self._timeout_s + self._grace_s + self._trials_s
             try:
-                reply = self._ask(judge, request, limit_s)
-                self._facts = ReferenceFacts.from_json(reply.facts)
-            except BaseException:  # Ctrl-C too: this judge has no reference to judge by
-                self.close()
-                raise
+                self._facts = self._prepared()
+            except InfrastructureError as error:
+                if self._own_only or _ASSERTION not in str(error):
+                    raise
+                self._own_only = True
+                self._facts = self._prepared()
         return self._facts
+
+    def _prepared(self) -> ReferenceFacts:
+        """Start a judge, and return the facts about the reference that it prepares."""
+        judge = self._server.spawn(
+            self.judge_entry, name="judge", environment=self._environment, may_spawn=True
+        )
+        self._judge = judge
+        request = Prepare(
+            self._problem.to_json(),
+            self._memory_bytes,
+            self._brief,
+            self._timeout_s,
+            self._beside,
+            self._own_only,
+        )
+        limit_s = _PREPARE_TIMES * self._timeout_s + self._grace_s + self._trials_s
+        try:
+            return ReferenceFacts.from_json(self._ask(judge, request, limit_s).facts)
+        except BaseException:  # Ctrl-C too: this judge has no reference to judge by
+            self.close()
+            raise
 
     def evaluate(
         self, candidate: Candidate, parent: Candidate | None = None, *, again: bool = False

@@ -30,12 +30,19 @@ class Reference:
     candidate is timed beside its parent. The judge holds one model for all workloads; `first` is
     the workload that candidates are loaded with. `beside` names the baselines that are timed beside
     candidates. A `lean` one needs the least memory: the fewest input sets, one set of weights.
+    With `own_only`, no inputs but the problem's own are tried.
 
     Raises `BadProblemError`, in one line, for a reference that cannot be run or verified against.
     """
 
     def __init__(
-        self, problem: Problem, folder: Path, *, brief: bool = False, lean: bool = False
+        self,
+        problem: Problem,
+        folder: Path,
+        *,
+        brief: bool = False,
+        lean: bool = False,
+        own_only: bool = False,
     ) -> None:
         self.problem = problem
         self.brief = brief
@@ -55,6 +62,7 @@ class Reference:
                 first_set=first_set,
                 sharing=timed,
                 lean=lean,
+                own_only=own_only,
             )
             self.workloads.append(judged)
             first_set += len(judged.sets)

@@ -45,7 +45,8 @@ class JudgedWorkload:
     slots. `buffers` are memory for a candidate's outputs, and `outputs` the same tensors by their
     paths: they hold the reference's first outputs until a candidate is loaded.
 
-    A `lean` one makes do with the fewest input sets.
+    A `lean` one makes do with the fewest input sets; with `own_only`, none is unlike the problem's
+    own.
 
     Raises `BadProblemError` where it cannot be verified against.
     """
@@ -60,6 +61,7 @@ class JudgedWorkload:
         first_set: int,
         sharing: int,
         lean: bool = False,
+        own_only: bool = False,
     ) -> None:
         self.problem = problem
         self.workload = workload
@@ -90,6 +92,7 @@ class JudgedWorkload:
                 other_weights=(first_set == 0 or workload.timed) and not lean,
                 keeps_weights=first_set == 0,
                 fewest=lean,
+                own_only=own_only,
             )
         self.sets = self.truths.sets
         self._check_bounds()

@@ -123,7 +123,8 @@ class InputSets:
     """A workload's own inputs under `OWN_SEEDS` seeds, and one set for each distribution.
 
     Own sets and distributions alternate, so that an early stop has seen both. What is alike along
-    inner axes needs an input that has some, and only a reference that `handles_nan` gets NaN. Where
+    inner axes needs an input that has some, and only a reference that `handles_nan` gets NaN. With
+    `own_only`, there are no distributions. Where
     every draw is the same, as captured inputs are, the own sets after the first are variations of
     it. So they are where draws differ in size (`sizes_vary`), or under one seed (`unseeded`): the
     first draw stands for all. A variation or a distribution may lie outside what the reference can
@@ -137,8 +138,10 @@ class InputSets:
         workload: Workload = _DRAWN,
         *,
         handles_nan: bool = False,
+        own_only: bool = False,
     ) -> None:
         self._handles_nan = handles_nan
+        self._own_only = own_only
         self._instance = instance
         self._seed = seed
         self._workload = workload
@@ -171,6 +174,8 @@ class InputSets:
                 yield self._drawn(name, DISTRIBUTIONS[name])
 
     def _is_of_use(self, name: str) -> bool:
+        if self._own_only:
+            return False
         return {"held": self._is_deep, "holes": self._handles_nan}.get(name, True)
 
     def milder(self, name: str) -> InputSet | None:

@@ -171,9 +171,10 @@ def _are_sorted(draws: Sequence[Tensor]) -> bool:
 
 
 def _sentinel(draws: Sequence[Tensor]) -> int | None:
-    """Return the least or largest integer, if it lies far from all others and is there too often.
+    """Return the least or largest integer, if it lies apart from all others and is there too often.
 
-    Such as -100 for what a loss leaves out. Too often for chance, by Chernoff's bound.
+    Such as -100 for what a loss leaves out. Apart is far away, or the only one below zero. Too
+    often for chance, by Chernoff's bound.
     """
     every = torch.cat([t.flatten().to(torch.int64) for t in draws])
     values, counts = every.unique(return_counts=True)  # type: ignore[no-untyped-call]
@@ -183,8 +184,8 @@ def _sentinel(draws: Sequence[Tensor]) -> int | None:
     gaps = values.diff()
     for end, others in ((0, gaps[1:]), (-1, gaps[:-1])):
         count, gap = int(counts[end]), int(gaps[end])
-        is_far, is_often = gap > 2 * int(others.max()), count > expected
-        if is_far and is_often and count * (math.log(count / expected) - 1) > _CHANCE:
+        is_apart = gap > 2 * int(others.max()) or (end == 0 and values[0] < 0 <= values[1])
+        if is_apart and count > expected and count * (math.log(count / expected) - 1) > _CHANCE:
             return int(values[end])
     return None
 

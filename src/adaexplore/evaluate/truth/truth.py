@@ -81,12 +81,13 @@ class _Draft:
 class Truths:
     """The checked sets of a reference.
 
-    The problem's own inputs say how precise a result is: their bounds come from the largest error
-    of PyTorch's own runs on all of them. The other distributions ask whether it is right; one that
-    lies outside what the reference can take, or where PyTorch is not precise itself, is left out.
-    With `fewest`, no more sets are taken than must be. Other weights are the same for all workloads
-    of a problem; `keeps_weights` is True for the first, which holds them. `errors` maps a class to
-    the largest error of PyTorch's own run in it, on the problem's own inputs. Raises
+    The problem's own inputs say how precise a result is: their bounds come from the largest
+    error of PyTorch's own runs on all of them. The other distributions ask whether it is right;
+    one that lies outside what the reference can take, or where PyTorch is not precise itself,
+    is left out. With `fewest`, no more sets are taken than must be, with `own_only` none of
+    other distributions. Other weights are the same for all workloads of a problem;
+    `keeps_weights` is True for the first, which holds them. `errors` maps a class to the
+    largest error of PyTorch's own run in it, on the problem's own inputs. Raises
     `BadProblemError` where there is no own input set to verify on.
     """
 
@@ -98,6 +99,7 @@ class Truths:
         other_weights: bool = True,
         keeps_weights: bool = True,
         fewest: bool = False,
+        own_only: bool = False,
     ) -> None:
         self._runs = runs
         self._keeps_weights = keeps_weights
@@ -108,7 +110,13 @@ class Truths:
             runs.problem.seed,
             runs.workload,
             handles_nan=names_nan(runs.problem.source),
+            own_only=own_only,
         )
+        if own_only:
+            self._note(
+                "verified on inputs of its own kind only: other inputs, such as other integers of "
+                "the same range, break an assertion in a kernel of the reference"
+            )
         if self.inputs.sizes_vary:
             self._note(
                 "the sizes of its inputs differ from draw to draw: judged at those of the first "

@@ -45,7 +45,8 @@ class Prepare(Request[ReferencePrepared]):
 
     `memory_bytes` bounds a candidate's private memory on the CPU, `timeout_s` one call of the
     reference. A `brief` judge has eager as its only baseline and measures roughly. `beside` judges
-    of the same problem are there already.
+    of the same problem are there already. With `own_only`, no inputs but the problem's own are
+    tried, apart from variations of them.
     """
 
     problem: dict[str, Any]
@@ -53,6 +54,7 @@ class Prepare(Request[ReferencePrepared]):
     brief: bool
     timeout_s: float
     beside: int = 0
+    own_only: bool = False
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,10 @@ def prepared(monkeypatch, tmp_path):
     `free` are readings of the device's free memory in GiB, of 80.
     """
 
-    def prepared(device, *does, free=(80,), beside=0):
+    monkeypatch.setenv("ADAEXPLORE_LOCKS", str(tmp_path))
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda _: None)
+
+    def prepared(device, *does, free=(80,), beside=0, others=True):
         tries, left, readings = [], list(does), list(free)
 
         def read(_device):
@@ -67,19 +70,21 @@ def prepared(monkeypatch, tmp_path):
             )
 
         monkeypatch.setattr(judge, "room_on", read)
+        monkeypatch.setattr(judge, "has_other_judges", lambda _: others)
         monkeypatch.setattr(time, "sleep", lambda _: None)
 
         class Reference:
-            def __init__(self, problem, _folder, *, brief, lean):
+            def __init__(self, problem, _folder, *, brief, lean, own_only):
                 assert not brief
-                self.lean = lean
+                assert not own_only
                 self.problem, self.device = problem, problem.device
                 self.offered = []
+                tries.append(use_of(self.device, lean=lean))
+                left.pop(0)()
 
             def complete(self, trials):
                 assert trials == []
-                tries.append(use_of(self.device, lean=self.lean))
-                left.pop(0)()
+                assert is_free(lock_file(self.device).with_suffix(".large"))
 
             def time_baselines(self):
                 """Takes no time."""
@@ -123,6 +128,11 @@ def test_what_finds_no_room_in_its_turn_makes_do_with_less_alone(prepared):
 def test_room_is_waited_for(prepared):
     free = [1, 5, 19, 21]
     assert prepared("cuda:0", no_memory, nothing, free=free) == (["beside", "in turn"], "")
+
+
+def test_room_that_no_other_judge_holds_is_not_waited_for(prepared):
+    tries = prepared("cuda:0", no_memory, nothing, free=[1, 5, 19, 21], others=False)
+    assert tries == (["beside", "lean, alone"], "")
 
 
 def test_what_needs_more_once_there_is_room_is_waited_for_again(prepared):

@@ -216,15 +216,27 @@ def test_a_sentinel_among_integers_keeps_its_places_and_extends_no_range():
     assert below.sentinel in (-100, 255)
 
 
+def test_the_only_number_below_zero_is_a_sentinel_however_thinly_the_others_are_spread():
+    def labels():
+        found = torch.randint(0, 100_000, (4096,))
+        return found.masked_fill_(torch.rand(4096) < 0.1, -100)
+
+    found = structure_of(draws(labels))
+    assert found.sentinel == -100
+    assert found.low >= 0
+
+
 @pytest.mark.parametrize(
     "make",
     [
         lambda: torch.randint(0, 1000, (64, 32)),
+        lambda: torch.randint(-1, 1000, (64, 32)),
+        lambda: (2 * torch.randn(64, 32)).round().long(),
         lambda: torch.randint(0, 2, (64, 32)) * 7,
         lambda: torch.randint(1, 21, (64, 32)) * (torch.rand(64, 32) < 0.9),
         lambda: torch.randint(0, 5, (64, 32)).square(),
     ],
-    ids=["uniform", "two values", "zero beside one", "gaps"],
+    ids=["uniform", "uniform from -1", "normal", "two values", "zero beside one", "gaps"],
 )
 def test_the_ends_of_a_range_are_no_sentinels(make):
     assert structure_of(draws(make)).sentinel is None

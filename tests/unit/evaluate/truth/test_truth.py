@@ -340,6 +340,16 @@ class TestSets:
         assert {"own-2", "normal", "large"} <= named.keys()
         assert all(bool((x > 0).all()) for x in named.values())  # positive ones stand for them
 
+    def test_only_inputs_of_its_own_kind_where_others_break_an_assertion(self, truths_of):
+        instance, notes = truths_of(PLAIN)._runs.instance, []
+        runs = ReferenceRuns(truths_of(PLAIN)._runs.problem, instance, instance.inputs(0))
+        assert [s.name for s in Truths(runs, notes, own_only=True).sets] == [
+            "own-0",
+            "own-1",
+            "own-2",
+        ]
+        assert any("inputs of its own kind only" in note for note in notes)
+
     def test_milder_values_stand_for_those_that_overflow(self, truths_of):
         sets = truths_of(forward("return (2 * x).exp()", "torch.rand(64, 64)")).sets
         [large] = [s.inputs.args[0] for s in sets if s.name == "large"]
