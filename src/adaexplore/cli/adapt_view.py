@@ -175,7 +175,8 @@ def _attempt_and_learn(
     if waiting:
         say(
             console,
-            f"{waiting} prompts wait in {options.folder / 'asks'}: answer TASK/1.1.md in "
+            f"{waiting} {'prompt waits' if waiting == 1 else 'prompts wait'} in "
+            f"{options.folder / 'asks'}: answer TASK/1.1.md in "
             "TASK/1.1.reply.md and so on, and run the same command again",
         )
     return status

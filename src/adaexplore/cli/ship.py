@@ -81,9 +81,12 @@ def check(
     Exit code 1 if an output is wrong, a speedup is lost, or the kernel does not run.
     """
     from adaexplore.core.errors import BadInputError
+    from adaexplore.core.files import require_writable
 
     if not package.is_dir():
         raise BadInputError(f"{package}: no such folder; give a package of adaexplore ship")
+    if junit:
+        require_writable(junit)
     from adaexplore.ship.check import check
     from adaexplore.ship.junit import write_junit
 

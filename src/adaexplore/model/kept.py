@@ -24,6 +24,8 @@ def refuse_unfit(model: nn.Module, calls: Sequence[ModelCall]) -> str:
     inputs on one device.
     """
     name = type(model).__name__
+    if hasattr(model, "_orig_mod"):  # of torch.compile; hooks do not run inside
+        raise BadInputError("the model is compiled; give the module that went into torch.compile")
     for path, module in model.named_modules():
         place = f"{name}, module {path}," if path else name
         if module.training:

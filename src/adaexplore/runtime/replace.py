@@ -67,8 +67,10 @@ def apply(model: nn.Module, only: Collection[str] | None = None) -> Applied:
 
     With `only`, of modules with these names alone. Each is tried once on the package's own inputs:
     raises `UnusableKernelError`, with the model as it was, where the kernel cannot run here or
-    gives other outputs than the module.
+    gives other outputs than the module, and `ValueError` for a name that no module has.
     """
+    if unknown := set(only or ()) - {name for name, _ in model.named_modules()}:
+        raise ValueError(f"the model has no module {', '.join(sorted(map(repr, unknown)))}")
     done: dict[str, nn.Module] = {}
     left: dict[str, str] = {}
     for name, module in model.named_modules():

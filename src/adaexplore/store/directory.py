@@ -245,7 +245,14 @@ def require_run(path: Path) -> None:
                 f"{path} holds {len(theirs)} runs of the published search; name one, such as "
                 f"{theirs[0]}"
             )
-        raise BadInputError(f"{path} is not a run directory: there is no {DATABASE_NAME} in it")
+        below = next(
+            (run for run in sorted(path.glob("*/")) + sorted(path.glob("*/*/")) if is_run(run)),
+            None,
+        )
+        hint = f"; it holds runs: name one, such as {below}" if below else ""
+        raise BadInputError(
+            f"{path} is not a run directory: there is no {DATABASE_NAME} in it{hint}"
+        )
 
 
 @contextmanager

@@ -147,15 +147,15 @@ def test_without_a_model_prompts_wait_in_files_and_the_same_command_goes_on(adae
     words = ("adapt", "--problems", folder, "-o", memory, "--target", "sm_90", "--memory", "none")
     asks = tmp_path / "memory.learning" / "asks" / "tanh"
 
-    assert "1 prompts wait" in adaexplore(*words).out
+    assert "1 prompt waits" in adaexplore(*words).out
     first = (asks / "1.1.md").read_text()
     assert "Every kernel must also do this" in first
-    assert "1 prompts wait" in adaexplore(*words).out
+    assert "1 prompt waits" in adaexplore(*words).out
     assert [path.name for path in asks.iterdir()] == ["1.1.md"]
 
     (asks / "1.1.reply.md").write_text(f"Try.\n```python\n{WRONG}```\n")
     failed = adaexplore(*words).out
-    assert "1 prompts wait" in failed
+    assert "1 prompt waits" in failed
     assert "answer in" in failed  # about the rule: it need not wait for the repair
     repair = (asks / "2.1.md").read_text()
     assert "tl.tanh(x)" in repair

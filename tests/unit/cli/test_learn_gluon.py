@@ -63,7 +63,7 @@ def test_a_failure_to_compile_becomes_a_rule_about_gluon(adaexplore, tmp_path):
     said = adaexplore(*words).out
     assert "a: compiles, not run" in said
     assert "0 of 1 tasks came out right; 1 compile and were not run" in said
-    assert "1 prompts wait" in said  # the repair of b; nothing of a is to be repaired
+    assert "1 prompt waits" in said  # the repair of b; nothing of a is to be repaired
     with read_run(work / "runs" / "a") as run:
         assert [node.evaluation.status for node in run.store.nodes()] == ["not_run"]
 

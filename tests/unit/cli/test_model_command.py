@@ -156,6 +156,18 @@ def test_a_run_goes_on_with_its_own_model_alone(adaexplore, script, tmp_path):
     assert "was begun with another model: Sequential differs" in complaint
 
 
+def test_a_run_that_goes_on_refuses_what_it_cannot_change(adaexplore, script, tmp_path):
+    run = tmp_path / "run"
+    ask = ("model", f"{script}:make", "--proposer", "manual", "--run", run)
+    adaexplore("model", f"{script}:make", "--rank", "--run", run)
+    complaint = adaexplore(*ask, "--rank", "--precision", "half").complaint
+    assert f"--precision: {run} was begun with fp32" in complaint
+    adaexplore(*ask, "--steps", 1)
+    complaint = adaexplore(*ask, "--seed", 7).complaint
+    assert f"--seed: {run} goes on as it began, with 0; it may change --allocation" in complaint
+    assert adaexplore(*ask, "--steps", 2, "--seed", 0).code == 0
+
+
 def test_options_that_are_the_models_own(adaexplore, script):
     complaint = adaexplore("model", f"{script}:make", "--set", "mode=eval").complaint
     assert "mode is the model's own" in complaint

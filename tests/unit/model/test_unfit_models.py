@@ -208,6 +208,12 @@ def test_torchscript(make, tmp_path):
         rank_model(model, calls_of([(X,)]), CaptureOptions(tmp_path))
 
 
+def test_a_compiled_model(tmp_path):
+    model = torch.compile(nn.Sequential(nn.Linear(32, 32)).eval())
+    with pytest.raises(BadInputError, match=r"the model is compiled; give the module that went"):
+        rank_model(model, calls_of([(X,)]), CaptureOptions(tmp_path))
+
+
 def test_weights_without_a_shape(tmp_path):
     model = nn.Sequential(nn.Linear(32, 32), nn.LazyLinear(8)).eval()
     with pytest.raises(BadInputError, match=r"module 1, has weights without a shape yet; call"):

@@ -76,6 +76,12 @@ ACCEPTED = [scale_weights, replace_linear, load, flip_requires_grad, train, mix_
 ACCEPTED += [there_and_back]
 
 
+def test_a_name_that_no_module_has_is_refused(kernel, net):
+    with pytest.raises(ValueError, match=r"^the model has no module 'blocks\.9', 'nope'$"):
+        kernel.apply(net, only=["blocks.0", "nope", "blocks.9"])
+    assert kernel.apply(net, only=["blocks.1"]).modules == ("blocks.1",)
+
+
 @pytest.mark.parametrize("change", ACCEPTED)
 def test_the_kernel_follows_the_model(change, kernel, fast, plain, x):
     assert_same(fast, plain, x)

@@ -94,6 +94,10 @@ def test_a_kernel_that_no_longer_builds(package, check, monkeypatch):
 def test_bad_orders_of_a_check_are_one_line(package, tmp_path, check):
     code, text = check(tmp_path)
     assert (code, text) == (2, f"adaexplore: {tmp_path}: no package of adaexplore ship\n")
+    nowhere = tmp_path / "none" / "junit.xml"
+    code, text = check(package, "--junit", nowhere)
+    assert code == 2
+    assert text == f"adaexplore: cannot write {nowhere}: there is no folder {nowhere.parent}\n"
     folder = tmp_path / "package"
     shutil.copytree(package, folder)
     spec = folder / "src/block_kernel/spec.json"

@@ -100,6 +100,11 @@ def test_a_path_that_is_not_a_run_is_refused_and_unchanged(opening, tmp_path):
     with pytest.raises(BadInputError, match=r"is not a run directory: there is no run\.db in it"):
         opening(other)
     assert list(other.iterdir()) == []
+    inside = other / "search" / "block"
+    inside.mkdir(parents=True)
+    (inside / "run.db").touch()
+    with pytest.raises(BadInputError, match=f"in it; it holds runs: name one, such as {inside}$"):
+        opening(other)
 
 
 @pytest.mark.parametrize(

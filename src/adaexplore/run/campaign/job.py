@@ -159,7 +159,8 @@ class CampaignJob:
     def waits(self) -> str:
         """Return a line about the prompts that wait for answers, empty where none does."""
         waiting = len(self._job.waiting()) if self._is_manual else 0
-        return f"{waiting} prompts wait in {self._job.asks}" if waiting else ""
+        many = "prompt waits" if waiting == 1 else "prompts wait"
+        return f"{waiting} {many} in {self._job.asks}" if waiting else ""
 
     def slice(self, steps: int, parallel: int) -> None:
         """See `campaign.ProblemJob`."""

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from adaexplore.core.config import CAMPAIGN_DEFAULTS, DEFAULT_STEPS, Config
-from adaexplore.core.configure import make_config
+from adaexplore.core.configure import make_config, option_name
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.ranking import ModelRanking, RankedGroup
 from adaexplore.core.replacement import ModelOutcome
@@ -31,10 +31,11 @@ from adaexplore.run.campaign.run import CampaignRun, begin_order, change_campaig
 from adaexplore.run.deliver import claimed_winner
 from adaexplore.run.model.ranked import MODULES, PAGE, RANKING, rank_again, rank_in_folder
 from adaexplore.store import is_run, read_run
-from adaexplore.store.campaign import is_campaign
+from adaexplore.store.campaign import is_campaign, read_manifest
 
 SEARCH = "search"
 """The folder of the campaign, in that of a model's run."""
+_MAY_CHANGE = frozenset({"steps", "budget", "parallel", "allocation"})
 _MOST_SEARCHED = 4
 _LEAST_SAVED = 0.01
 
@@ -128,6 +129,8 @@ class ModelRun:
             )
         path = Path(config.run or "")
         begun = bool(config.run) and (path / RANKING).is_file()
+        if begun and is_campaign(path / SEARCH):
+            _refuse_changes(config, path / SEARCH)
         path, ranked = (rank_again if begun else rank_in_folder)(model, inputs, config)
         return ModelRun(model, calls_of(inputs), config, path, ranked)
 
@@ -212,7 +215,19 @@ class ModelRun:
                 return ""
 
 
+def _refuse_changes(config: Config, search: Path) -> None:
+    """Raise `BadInputError` for an option that is not the search's, and may not change."""
+    begun = CampaignOrder.from_json(read_manifest(search)["order"]).config
+    for name in sorted(config.model_fields_set - _MAY_CHANGE - {"run"}):
+        if getattr(config, name) != getattr(begun, name):
+            raise BadInputError(
+                f"{option_name(name)}: {search.parent} goes on as it began, with "
+                f"{getattr(begun, name)!r}; it may change "
+                f"{', '.join(map(option_name, sorted(_MAY_CHANGE)))}; begin another run for others"
+            )
+
+
 def _changes(config: Config) -> Config:
     """Return the fields of a campaign that goes on which were given."""
-    given = {"steps", "budget", "parallel", "allocation"} & config.model_fields_set
+    given = _MAY_CHANGE & config.model_fields_set
     return make_config({name: getattr(config, name) for name in given})

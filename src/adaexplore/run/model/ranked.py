@@ -66,6 +66,8 @@ def rank_again(model: nn.Module, inputs: Any, config: Config) -> tuple[Path, Ran
     path = Path(config.run)
     data = json.loads((path / RANKING).read_text(encoding="utf-8"))
     ranking = ModelRanking.from_json(data)
+    if "precision" in config.model_fields_set and config.precision != ranking.precision:
+        raise BadInputError(f"--precision: {path} was begun with {ranking.precision}")
     options = _options(model, config, path / "again")
     options = replace(options, checks=replace(options.checks, precision=ranking.precision))
     try:

@@ -66,7 +66,7 @@ def run_pages(
     """
     for folder in folders:
         if not folder.is_dir():
-            raise BadInputError(f"{folder} is no folder; name folders of runs, such as runs")
+            raise BadInputError(f"{folder} is no folder; name a run, or a folder of runs")
     with closing(open_socket(_HOST, port)) as socket:
         address = f"http://{_HOST}:{port}/"
         say(f"{', '.join(map(str, folders))}: {address} (Ctrl-C ends the pages, and no search)")
