@@ -33,7 +33,7 @@ DIALECT = Dialect(
         "warp specialisation": "`tl.range(..., warp_specialize=True)`.",
         "vectorized access": "Larger contiguous blocks with aligned strides.",
         "precision emulation": '`input_precision="tf32x3"` splits into TF32; split into fp16 '
-        "yourself.",
+        "yourself, with `total += tl.dot(...)` of a new accumulator in each step.",
         "tuned configurations": "`@triton.autotune` on four to eight configurations, keyed by the "
         "sizes.",
     },

@@ -97,7 +97,8 @@ CATALOGUE: tuple[Strategy, ...] = (
         "precision emulation",
         "fp32 products bound the time and the class is fp32",
         "Multiply high and low parts on tensor cores in three products, as accurate as fp32: TF32 "
-        "products, or fp16 products at twice the rate if rows are scaled into fp16's range.",
+        "products, or fp16 products at twice the rate if rows are scaled into fp16's range. Begin "
+        "a new accumulator every few steps, since tensor cores cut bits off as they add.",
         _GPU,
     ),
     Strategy(
