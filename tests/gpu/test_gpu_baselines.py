@@ -197,6 +197,7 @@ def test_a_trial_tells_the_time_of_the_device_for_a_short_call(server, monkeypat
 def test_the_facts_have_every_baseline(judge):
     facts = judge.prepare()
     assert facts.baselines_us.keys() == {"eager", "compile", *GRAPHS}, facts.notes
+    assert facts.took_s.keys() == {"truths", "trials", "labels", "timing", "waiting"}
     times = facts.baselines_us
     assert min(times[name] for name in GRAPHS) < times["eager"]  # it does little but launch
 

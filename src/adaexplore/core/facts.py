@@ -104,7 +104,8 @@ class ReferenceFacts:
     `torch.compile` works on the reference. `input_sets` names the inputs that candidates are
     verified on, `parameters` counts the model's. `layers` counts its modules without modules inside
     (0 for a target). `labels` maps a label of the problem (see `evaluate.truth.labels`) to the
-    reason for it; `notes` are warnings.
+    reason for it; `notes` are warnings. `took_s` has the seconds of each stage of preparing on a
+    GPU, and of all waiting for the device in the judge, which is a part of the stages.
 
     With several workloads, `outputs` and `inputs` are the first one's, `baselines_us` and
     `roofline` are geometric means over the timed ones, `products` are those of the timed one that
@@ -131,6 +132,7 @@ class ReferenceFacts:
     target: TargetName | None = None
     estimate: Estimate | None = None
     variants: Mapping[str, str] = field(default_factory=dict)
+    took_s: Mapping[str, float] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data that `from_json` reads back."""

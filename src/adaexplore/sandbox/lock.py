@@ -13,6 +13,7 @@ import fcntl
 import os
 import re
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,13 +27,14 @@ LOCKS = "ADAEXPLORE_LOCKS"  # for tests, whose times nobody reads; not TMPDIR, w
 class _Mine(threading.local):
     """Locks of a thread by device, each with its descriptor and True if exclusive; those lent.
 
-    `large` has the devices whose turn for large work it has.
+    `large` has the devices whose turn for large work it has, `waited_s` what it waited for all.
     """
 
     def __init__(self) -> None:
         self.held: dict[str, tuple[int, bool]] = {}
         self.lent: set[str] = set()
         self.large: set[str] = set()
+        self.waited_s = 0.0
 
 
 _mine = _Mine()
@@ -111,7 +113,7 @@ def large_turn(device: str) -> Iterator[None]:
         return
     fd = _open(lock_file(device).with_suffix(".large"))
     try:
-        with device_lent(device):
+        with device_lent(device), _waiting():
             fcntl.flock(fd, fcntl.LOCK_EX)
         _mine.large.add(device)
         yield
@@ -193,11 +195,26 @@ def make_lock_files(device: str) -> list[Path]:
     return files
 
 
+def waited_s() -> float:
+    """Return the seconds for which this thread has waited for devices and turns so far."""
+    return _mine.waited_s
+
+
+@contextmanager
+def _waiting() -> Iterator[None]:
+    began = time.monotonic()
+    try:
+        yield
+    finally:
+        _mine.waited_s += time.monotonic() - began
+
+
 def _take(fd: int, device: str, exclusive: bool) -> None:
     gate = _open(_gate_file(device))
     try:
-        fcntl.flock(gate, fcntl.LOCK_EX)
-        fcntl.flock(fd, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH)
+        with _waiting():
+            fcntl.flock(gate, fcntl.LOCK_EX)
+            fcntl.flock(fd, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH)
     finally:
         os.close(gate)
     if exclusive and device != "cpu":

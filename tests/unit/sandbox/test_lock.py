@@ -1,12 +1,20 @@
 """The device lock between processes; every holder is a process."""
 
 import os
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from adaexplore.sandbox.lock import device_lent, device_lock, is_wanted, large_turn, stand_back
+from adaexplore.sandbox.lock import (
+    device_lent,
+    device_lock,
+    is_wanted,
+    large_turn,
+    stand_back,
+    waited_s,
+)
 
 SHARED, EXCLUSIVE = False, True
 DEVICE = f"test-{os.getpid()}"
@@ -113,6 +121,23 @@ class TestDeviceLock:
                     order.append("first")
             waiting.result(30.0)
         assert order == ["first", "second"]
+
+    def test_the_time_that_a_thread_waits_adds_up(self):
+        before_s, held = waited_s(), threading.Event()
+
+        def hold():
+            with device_lock(DEVICE, exclusive=True), large_turn(DEVICE):
+                held.set()
+                time.sleep(0.4)
+            return waited_s()
+
+        with ThreadPoolExecutor(1) as threads:
+            holding = threads.submit(hold)
+            held.wait(30.0)
+            with device_lock(DEVICE, exclusive=False):
+                pass
+            assert holding.result() < 0.2
+        assert 0.2 < waited_s() - before_s < 30.0
 
     def test_the_lock_is_reentrant(self):
         with device_lock(DEVICE, exclusive=True), device_lock(DEVICE, exclusive=False):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 import traceback
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -43,6 +44,7 @@ from adaexplore.sandbox.lock import (
     has_other_judges,
     join_judges,
     large_turn,
+    waited_s,
 )
 from adaexplore.sandbox.process import ForkServer
 from adaexplore.sandbox.user.hang import limit_calls
@@ -168,17 +170,28 @@ def _prepared_beside_others(
     turn: ExitStack | None = None,
 ) -> Reference:
     """Return the prepared reference; end `turn`, for large work, before its baselines compile."""
+    took_s, waited_before_s = {}, waited_s()
+
+    @contextmanager
+    def stage(name: str) -> Iterator[None]:
+        began = time.monotonic()
+        yield
+        took_s[name] = time.monotonic() - began
+
     try:
-        with device_lock(problem.device, exclusive=False):
+        with stage("truths"), device_lock(problem.device, exclusive=False):
             reference = Reference(problem, folder, brief=brief, lean=lean, own_only=own_only)
         if turn:
             turn.close()
-        trials = _trials(reference, server)
-        with device_lock(problem.device, exclusive=False):
+        with stage("trials"):
+            trials = _trials(reference, server)
+        with stage("labels"), device_lock(problem.device, exclusive=False):
             reference.complete(trials)
-        with device_lock(problem.device, exclusive=True):
+        with stage("timing"), device_lock(problem.device, exclusive=True):
             reference.time_baselines()
             reference.measure_limits()
+        if problem.device != "cpu":
+            reference.took_s = {**took_s, "waiting": waited_s() - waited_before_s}
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
             raise

@@ -50,6 +50,7 @@ class Reference:
         self.notes: list[str] = _notes_on_gradients(self.instance)
         self.beside: tuple[str, ...] = ()
         self.workloads: list[JudgedWorkload] = []
+        self.took_s: Mapping[str, float] = {}
         self._waited = 0.0
         timed = len(problem.timed_workloads)
         first_set = 0
@@ -208,6 +209,7 @@ class Reference:
             else None,
             products=max(products, key=lambda each: each.flops, default=None),
             compiles="compile" in names,
+            took_s=self.took_s,
         )
 
     def _ranked(self) -> list[str]:
