@@ -219,8 +219,10 @@ class CandidateBench:
         if not timings:
             return False
         beside_us = {name: timing.baselines_us for name, timing in timings.items()}
+        if not self._reference.are_slower(beside_us):
+            return False
         with device_lock(self._reference.problem.device, exclusive=True):
-            return self._reference.baselines_slowed(beside_us)
+            return not self._reference.are_still_slower(beside_us)
 
 
 def _environment(problem: Problem) -> dict[str, str]:

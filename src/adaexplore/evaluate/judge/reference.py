@@ -173,9 +173,14 @@ class Reference:
         changed = [workload.mend_inputs() for workload in self.workloads]
         return any(changed)
 
-    def baselines_slowed(self, beside_us: Mapping[str, Mapping[str, float]]) -> bool:
-        """Return whether some workload's baselines were slowed; `beside_us` is by workload."""
-        return any(w.baselines_slowed(beside_us[w.name]) for w in self.timed)
+    def are_slower(self, beside_us: Mapping[str, Mapping[str, float]]) -> bool:
+        """Return whether a workload's baselines took much longer than at first, by workload."""
+        return any(w.are_slower(beside_us[w.name]) for w in self.timed)
+
+    def are_still_slower(self, beside_us: Mapping[str, Mapping[str, float]]) -> bool:
+        """Return whether all workloads with slower baselines still have some, timed again."""
+        slower = [w for w in self.timed if w.are_slower(beside_us[w.name])]
+        return all(w.are_slower(w.time_again(beside_us[w.name])) for w in slower)
 
     def untimed_facts(self) -> ReferenceFacts:
         """Return the facts that need no measurement of time."""

@@ -132,16 +132,21 @@ def evaluate_candidate(
     `Stop`, `TimeoutError`, `WorkerDiedError` or `LimitExceededError`.
     """
     patience = patience_s(reference, candidate)
+    on_gpu = reference.problem.device != "cpu"
+    times_itself = on_gpu and _times_itself(candidate)
     with talk.considerate(device.make_way), device.while_nobody_times():
         labels = (*load(talk, reference, candidate), *waiting_labels(reference.problem, candidate))
         inspect(talk)
-        with device.hold(exclusive=_times_itself(reference, candidate)), talk.impatient(patience):
-            first_call(talk)
+        if times_itself or not on_gpu:
+            with device.hold(exclusive=times_itself), talk.impatient(patience):
+                first_call(talk)
     with (
-        device.hold(exclusive=False),
+        device.hold(exclusive=False),  # as few times as can be: others wait to have it alone
         talk.impatient(patience),
         talk.considerate(device.make_way),
     ):
+        if on_gpu and not times_itself:
+            first_call(talk)
         verified = verify(talk, reference)
         give_slots(talk, reference, verified.layouts)
     own = _own_kernels(talk)
@@ -160,10 +165,13 @@ def evaluate_candidate(
         )
         constants = use_of_constants(talk, reference, verified, timed.timings)
         waiting = waiting_note(talk, reference, candidate)
-    inspect(talk)
+        inspect(talk)
+        if on_gpu:  # a profile has times
+            found = diagnose(talk, reference, candidate)
+    if not on_gpu:
+        with device.hold(exclusive=False):
+            found = diagnose(talk, reference, candidate)
     limits = rooflines(reference, timed.timings)
-    with device.hold(exclusive=reference.problem.device != "cpu"):  # a profile has times
-        found = diagnose(talk, reference, candidate)
     objection = found.objection() if reference.problem.checks.require_custom else None
     if objection:
         raise Stop(Failed("rejected", objection))
@@ -191,12 +199,12 @@ def evaluate_candidate(
     )
 
 
-def _times_itself(reference: Reference, candidate: Candidate) -> bool:
+def _times_itself(candidate: Candidate) -> bool:
     """Return whether the first call times configurations on a GPU, beside nobody's other work.
 
     They are compiled before (see `kernels.ahead`).
     """
-    return reference.problem.device != "cpu" and "autotune" in candidate.source
+    return "autotune" in candidate.source
 
 
 def _own_kernels(talk: Conversation) -> OwnKernels:
