@@ -29,7 +29,7 @@ def size(place: PlaceArg = "on") -> None:
     verdicts = _opened(place, "read")
     found = verdicts.size()
     verdicts.close()
-    print(f"{found.verdicts} verdicts")
+    print(f"verdicts: {found.verdicts}")
     if found.oldest is not None and found.latest is not None:
         days = [(time.time() - at) / _DAY_S for at in (found.oldest, found.latest)]
         print(f"{days[1]:.1f} to {days[0]:.1f} days old")
@@ -45,7 +45,7 @@ def clear(
     """Forget verdicts, all by default."""
     _opened(place, "read").close()  # the database of another program stays as it is
     verdicts = _opened(place, "write")
-    print(f"{verdicts.clear(days * _DAY_S)} verdicts are forgotten")
+    print(f"verdicts forgotten: {verdicts.clear(days * _DAY_S)}")
     verdicts.close()
 
 

@@ -229,13 +229,13 @@ class Client:
                 answer = ask()
             except httpx.TransportError as error:
                 self._require_trust(error)
-                problem: str = _lines(error)
+                problem = f"cannot be reached: {_lines(error)}"
             else:
                 if answer.status_code not in _TRY_AGAIN:
                     break
-                problem = f"status {answer.status_code}, {_detail(answer)}"
+                problem = f"answers with status {answer.status_code}: {_detail(answer)}"
             if time.monotonic() > deadline:
-                raise InfrastructureError(f"{self._url} cannot be reached: {problem}")
+                raise InfrastructureError(f"{self._url} {problem}")
             time.sleep(_PAUSES_S[min(number, len(_PAUSES_S) - 1)])
         if not answer.is_success:
             raise _refusal(answer)
