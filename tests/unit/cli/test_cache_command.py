@@ -22,7 +22,7 @@ def test_a_second_command_takes_over_the_verdict_until_it_is_cleared(
     assert second["cost"] == {"wall_s": 0.0, "device_s": 0.0}
     assert adaexplore(*words).out.startswith("taken over from the evaluation cache: judged on ")
     assert adaexplore("cache", "size", place).out.startswith("verdicts: 1\n")
-    assert adaexplore("cache", "clear", place, "--days", 1).out == "0 verdicts are forgotten\n"
+    assert adaexplore("cache", "clear", place, "--days", 1).out == "verdicts forgotten: 0\n"
     assert adaexplore("cache", "clear", place).out == "verdicts forgotten: 1\n"
 
 
