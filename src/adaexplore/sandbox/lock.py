@@ -111,7 +111,7 @@ def large_turn(device: str) -> Iterator[None]:
     if device in _mine.large:
         yield
         return
-    fd = _open(lock_file(device).with_suffix(".large"))
+    fd = _open(_turn_file(device))
     try:
         with device_lent(device), _waiting():
             fcntl.flock(fd, fcntl.LOCK_EX)
@@ -124,7 +124,7 @@ def large_turn(device: str) -> Iterator[None]:
 
 def join_judges(device: str) -> None:
     """Count this process among the judges that keep references on a device, until it ends."""
-    fd = _judges.setdefault(device, _open(lock_file(device).with_suffix(".judges")))
+    fd = _judges.setdefault(device, _open(_judges_file(device)))
     fcntl.flock(fd, fcntl.LOCK_SH)
 
 
@@ -188,8 +188,8 @@ def lock_file(device: str) -> Path:
 
 
 def make_lock_files(device: str) -> list[Path]:
-    """Make the files of a device's lock and return them, for processes that may make none."""
-    files = [lock_file(device), _gate_file(device)]
+    """Make the files of a device's locks and return them, for processes that may make none."""
+    files = [lock_file(device), _gate_file(device), _turn_file(device), _judges_file(device)]
     for file in files:
         os.close(_open(file))
     return files
@@ -229,6 +229,14 @@ def _release(fd: int, device: str, exclusive: bool) -> None:
 
 def _gate_file(device: str) -> Path:
     return lock_file(device).with_suffix(".gate")
+
+
+def _turn_file(device: str) -> Path:
+    return lock_file(device).with_suffix(".large")
+
+
+def _judges_file(device: str) -> Path:
+    return lock_file(device).with_suffix(".judges")
 
 
 def _open(path: Path) -> int:

@@ -10,8 +10,11 @@ import pytest
 from adaexplore.sandbox.lock import (
     device_lent,
     device_lock,
+    has_other_judges,
     is_wanted,
+    join_judges,
     large_turn,
+    make_lock_files,
     stand_back,
     waited_s,
 )
@@ -182,3 +185,13 @@ def test_a_judge_sees_others_of_its_device_until_they_end(server):
     assert first.call({}, 30.0) == {"others": False}
     first.kill()
     elsewhere.kill()
+
+
+def test_all_files_of_a_device_are_made_for_those_who_may_make_none(tmp_path, monkeypatch):
+    monkeypatch.setenv("ADAEXPLORE_LOCKS", str(tmp_path))
+    made = make_lock_files("new")
+    assert set(tmp_path.iterdir()) == set(made)
+    with device_lock("new", exclusive=True), large_turn("new"):
+        join_judges("new")
+        assert not has_other_judges("new")
+    assert set(tmp_path.iterdir()) == set(made)
