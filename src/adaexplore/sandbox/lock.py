@@ -108,7 +108,7 @@ def large_turn(device: str) -> Iterator[None]:
     Wait for it without a timeout, with the device lent: whoever has the turn may stand back for
     those that time, and they wait for all that share the device.
     """
-    if device in _mine.large:
+    if has_large_turn(device):
         yield
         return
     fd = _open(_turn_file(device))
@@ -120,6 +120,11 @@ def large_turn(device: str) -> Iterator[None]:
     finally:
         _mine.large.discard(device)
         os.close(fd)
+
+
+def has_large_turn(device: str) -> bool:
+    """Return whether this thread has the turn to fill much of a device's memory."""
+    return device in _mine.large
 
 
 def join_judges(device: str) -> None:

@@ -138,7 +138,7 @@ def _prepared(problem: Problem, folder: Path, server: ForkServer, request: Prepa
         if wanted <= before:
             break
     release_memory()
-    with device_lock(device, exclusive=True):
+    with large_turn(device), device_lock(device, exclusive=True):
         return prepare(lean=True)
 
 

@@ -74,14 +74,17 @@ class JudgedWorkload:
         check_inputs(f"{problem.name}.py", workload.file or workload.draw, first)
         self.runs = ReferenceRuns(problem, instance, first, workload)
         with contextlib.ExitStack() as turn:
-            if wanted := wanted_for_truths(tensors_of(first), problem.device):
+            wanted = wanted_for_truths(tensors_of(first), problem.device)
+            if wanted:
                 del first  # nothing is held while others have their turn
                 turn.enter_context(turn_for_truths(wanted, problem.device))
                 first = instance.inputs(problem.seed, workload)
             outputs = self._first_run(first)
-            if wanted := wanted_for_truths((t for _, t in outputs), problem.device):
+            more = wanted_for_truths((t for _, t in outputs), problem.device)
+            if more > wanted:
                 del outputs
-                turn.enter_context(turn_for_truths(wanted, problem.device))
+                turn.close()
+                turn.enter_context(turn_for_truths(more, problem.device))
                 outputs = self._first_run(first)
             self.buffers = [share(t.contiguous()) for _, t in outputs]
             self.outputs = [(p, b.tensor) for (p, _), b in zip(outputs, self.buffers, strict=True)]

@@ -12,6 +12,7 @@ from adaexplore.evaluate.truth.pieces import LEFT_FREE
 from adaexplore.evaluate.truth.room import release_memory, room_on, wait_for_room
 from adaexplore.sandbox.lock import (
     device_lent,
+    has_large_turn,
     has_other_judges,
     is_wanted,
     large_turn,
@@ -48,7 +49,13 @@ def wanted_for_truths(tensors: Iterable[torch.Tensor], device: str) -> int:
 
 @contextmanager
 def turn_for_truths(wanted: int, device: str) -> Iterator[None]:
-    """Hold the turn for large work, once `wanted` bytes are free or other judges free no more."""
+    """Hold the turn for large work, once `wanted` bytes are free or other judges free no more.
+
+    Who has the turn already has waited for room.
+    """
+    if has_large_turn(device):
+        yield
+        return
     release_memory()
     with large_turn(device):
         with device_lent(device):

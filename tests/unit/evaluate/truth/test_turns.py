@@ -133,6 +133,17 @@ def test_truths_of_large_tensors_wait_for_room_in_their_turn(make, monkeypatch):
     assert seen[:2] == [True, (8 * 2048 + (32 << 10), turns.room_on("cpu"), True, False)]
 
 
+def test_larger_outputs_want_more_room_and_who_has_the_turn_waits_no_more(make, monkeypatch):
+    waits = []
+    monkeypatch.setattr(turns, "wait_for_room", lambda wanted, *_: waits.append(wanted))
+    make(returned=".repeat(2, 1)", width=32)
+    assert waits[:2] == [8 * 2048 + (32 << 10), 8 * 4096 + (32 << 10)]
+    waits.clear()
+    with large_turn("cpu"):
+        make(width=32)
+    assert not waits
+
+
 def test_large_tensors_want_what_their_float64_runs_take_and_a_quarter_left_free(monkeypatch):
     monkeypatch.setattr(turns, "room_on", lambda _: FreeMemory(0, 128 << 20))
     small, large = (torch.empty(n, dtype=torch.uint8) for n in (1 << 20, (1 << 20) + 1))
