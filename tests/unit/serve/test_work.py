@@ -113,34 +113,50 @@ def test_a_job_waits_where_the_machine_has_no_process_for_it(tmp_path, monkeypat
         assert service.ask("GET", "/health").status_code == 200
 
 
-def test_a_batch_by_a_stranger_whose_worker_is_lost(service, listener):
-    """Its reference reaches no network and no file of the service; another worker judges it.
+CANDIDATES = [RIGHT, RIGHT.replace("+ 1", "+ 2"), "def"]
+STATUSES = ["passed", "wrong_output", "compile_error"]
 
-    The worker then waits, with its reference, for the next batch of that user alone.
-    """
-    port, connections = listener
+
+@pytest.fixture
+def attacking(service, listener):
+    """A problem whose reference tries to reach the network and files of the service."""
+    port, _ = listener
     attacks = ATTACKS.replace("PORT", str(port)).replace("FOLDER", str(service.folder))
     attacks = attacks.replace("SERVER", str(os.getpid()))
-    problem = problem_of("p", PROBLEM.partition("def get_inputs")[0] + attacks)
-    candidates = [RIGHT, RIGHT.replace("+ 1", "+ 2"), "def"]
+    return problem_of("p", PROBLEM.partition("def get_inputs")[0] + attacks)
+
+
+def statuses_of(client, job):
+    assert client.job(job.id).error == ""
+    return [evaluation_from_json(one).status for one in client.result(job.id).verdicts]
+
+
+def test_a_batch_by_a_stranger(service, listener, attacking):
+    """Its worker waits, with its reference, for the next batch of that user."""
+    with service.client() as client:
+        for candidates, statuses in ((CANDIDATES, STATUSES), (CANDIDATES[1:2], STATUSES[1:2])):
+            job = client.submit_evaluation(attacking, candidates, {"language": "cpp"})
+            worked = "working" in [event.type for event in client.events(job.id)]
+            assert worked == (candidates is CANDIDATES)
+            assert statuses_of(client, job) == statuses
+    assert listener[1] == []
+
+
+@pytest.mark.slow
+def test_a_batch_by_a_stranger_whose_worker_is_lost(service, listener, attacking):
+    """Another worker judges it, and waits for the next batch of that user alone."""
     killed = 0
     with service.client() as client:
-        job = client.submit_evaluation(problem, candidates, {"language": "cpp"})
+        job = client.submit_evaluation(attacking, CANDIDATES, {"language": "cpp"})
         for event in client.events(job.id):
             if event.type == "state" and event.text == "running" and not killed:
                 killed = worker_of(job.id)
                 os.kill(killed, signal.SIGKILL)
-        assert client.job(job.id).error == ""
-        found = [evaluation_from_json(verdict) for verdict in client.result(job.id).verdicts]
+        assert statuses_of(client, job) == STATUSES
     assert killed
-    assert connections == []
-    assert [verdict.status for verdict in found] == ["passed", "wrong_output", "compile_error"]
-    with service.client() as client:
-        job = client.submit_evaluation(problem, candidates[1:2], {"language": "cpp"})
-        assert "working" not in [event.type for event in client.events(job.id)]
-        assert [one["status"] for one in client.result(job.id).verdicts] == ["wrong_output"]
+    assert listener[1] == []
     with service.client(service.new_token("bob")) as client:
-        job = client.submit_evaluation(problem, candidates[2:], {"language": "cpp"})
+        job = client.submit_evaluation(attacking, CANDIDATES[2:], {"language": "cpp"})
         for event in client.events(job.id):
             if event.type == "working":
                 client.cancel(job.id)
