@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -51,14 +52,17 @@ def wanted_for_truths(tensors: Iterable[torch.Tensor], device: str) -> int:
 def turn_for_truths(wanted: int, device: str) -> Iterator[None]:
     """Hold the turn for large work, once `wanted` bytes are free or other judges free no more.
 
+    Patience is for the turn and for room together, so that each in a queue does not spend it anew.
     Who has the turn already has waited for room.
     """
     if has_large_turn(device):
         yield
         return
     release_memory()
+    patient_until = time.monotonic() + PATIENCE_S
     with large_turn(device):
         with device_lent(device):
             others = partial(has_other_judges, device)
-            wait_for_room(wanted, partial(room_on, device), PATIENCE_S, others)
+            patience_s = patient_until - time.monotonic()
+            wait_for_room(wanted, partial(room_on, device), patience_s, others)
         yield

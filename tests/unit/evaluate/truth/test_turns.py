@@ -133,6 +133,20 @@ def test_truths_of_large_tensors_wait_for_room_in_their_turn(make, monkeypatch):
     assert seen[:2] == [True, (8 * 2048 + (32 << 10), turns.room_on("cpu"), True, False)]
 
 
+def test_the_time_in_a_queue_is_a_part_of_the_patience(make, monkeypatch):
+    left_s = []
+    monkeypatch.setattr(
+        turns, "wait_for_room", lambda _, __, patience_s, ___: left_s.append(patience_s)
+    )
+    making = threading.Thread(target=make, kwargs={"width": 32})
+    with large_turn("cpu"):
+        making.start()
+        making.join(1.0)
+        assert making.is_alive()
+    making.join(60.0)
+    assert left_s[0] < turns.PATIENCE_S - 0.3
+
+
 def test_larger_outputs_want_more_room_and_who_has_the_turn_waits_no_more(make, monkeypatch):
     waits = []
     monkeypatch.setattr(turns, "wait_for_room", lambda wanted, *_: waits.append(wanted))
