@@ -30,16 +30,25 @@ _SLABS = (0, 64, 128, 256)
 
 
 @triton.jit  # type: ignore[untyped-decorator]
-def _of_halves(  # type: ignore[no-untyped-def]
-    high_a, low_a, high_b, low_b, out, m, n, k,
-    block_m: tl.constexpr, block_n: tl.constexpr, block_k: tl.constexpr, steps: tl.constexpr,
-    scale: tl.constexpr,
-):  # fmt: skip
+def _places(  # type: ignore[no-untyped-def]
+    m, k, block_m: tl.constexpr, block_n: tl.constexpr, block_k: tl.constexpr
+):
+    """Return the rows and columns of a program's tile, and where its operands begin."""
     tile = tl.program_id(0)
     rows = tile % tl.cdiv(m, block_m) * block_m + tl.arange(0, block_m)
     columns = tile // tl.cdiv(m, block_m) * block_n + tl.arange(0, block_n)
     along = tl.arange(0, block_k)
     a, b = rows[:, None] * k + along[None, :], columns[None, :] * k + along[:, None]
+    return rows, columns, a, b
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _of_halves(  # type: ignore[no-untyped-def]
+    high_a, low_a, high_b, low_b, out, m, n, k,
+    block_m: tl.constexpr, block_n: tl.constexpr, block_k: tl.constexpr, steps: tl.constexpr,
+    scale: tl.constexpr,
+):  # fmt: skip
+    rows, columns, a, b = _places(m, k, block_m, block_n, block_k)
     total = tl.zeros((block_m, block_n), tl.float32)
     if steps == 0:
         for start in range(0, k, block_k):
@@ -65,11 +74,7 @@ def _of_floats(  # type: ignore[no-untyped-def]
     a_ptr, b_ptr, out, m, n, k,
     block_m: tl.constexpr, block_n: tl.constexpr, block_k: tl.constexpr, how: tl.constexpr,
 ):  # fmt: skip
-    tile = tl.program_id(0)
-    rows = tile % tl.cdiv(m, block_m) * block_m + tl.arange(0, block_m)
-    columns = tile // tl.cdiv(m, block_m) * block_n + tl.arange(0, block_n)
-    along = tl.arange(0, block_k)
-    a, b = rows[:, None] * k + along[None, :], columns[None, :] * k + along[:, None]
+    rows, columns, a, b = _places(m, k, block_m, block_n, block_k)
     total = tl.zeros((block_m, block_n), tl.float32)
     for start in range(0, k, block_k):
         total = tl.dot(
@@ -129,19 +134,23 @@ def _fastest(truth: torch.Tensor, way: Callable[[torch.Tensor, _Tiles], None]) -
 def _of_halves_in(
     halves: Sequence[torch.Tensor], slab: int, out: torch.Tensor, tiles: _Tiles
 ) -> None:
-    m, n, k, stages, warps = tiles
-    grid = (triton.cdiv(_ROWS, m) * triton.cdiv(_COLUMNS, n),)
-    how = {"num_stages": stages, "num_warps": warps}
-    _of_halves[grid](*halves, out, _ROWS, _COLUMNS, _LENGTH, m, n, k, slab // k, _SCALE**-2, **how)
+    _launch(_of_halves, halves, out, tiles, slab // tiles[2], _SCALE**-2)
 
 
 def _of_floats_in(
     a: torch.Tensor, b: torch.Tensor, precision: str, out: torch.Tensor, tiles: _Tiles
 ) -> None:
     m, n, k, stages, warps = tiles
+    _launch(_of_floats, (a, b), out, (m, n, k // 2, stages, warps), precision)
+
+
+def _launch(
+    kernel: Any, operands: Sequence[torch.Tensor], out: torch.Tensor, tiles: _Tiles, *how: Any
+) -> None:
+    m, n, k, stages, warps = tiles
     grid = (triton.cdiv(_ROWS, m) * triton.cdiv(_COLUMNS, n),)
-    how = {"num_stages": stages, "num_warps": warps}
-    _of_floats[grid](a, b, out, _ROWS, _COLUMNS, _LENGTH, m, n, k // 2, precision, **how)
+    options = {"num_stages": stages, "num_warps": warps}
+    kernel[grid](*operands, out, _ROWS, _COLUMNS, _LENGTH, m, n, k, *how, **options)
 
 
 def _error(out: torch.Tensor, truth: torch.Tensor) -> float:

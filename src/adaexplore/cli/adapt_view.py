@@ -17,6 +17,7 @@ from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.problem import TargetName
 from adaexplore.core.protocols.client import BudgetSpentError, Client
+from adaexplore.core.text.units import prompts_wait
 from adaexplore.memory.extract import Failure, failures_of
 from adaexplore.memory.sentences import errors_of
 from adaexplore.memory.update import check_updatable
@@ -175,8 +176,7 @@ def _attempt_and_learn(
     if waiting:
         say(
             console,
-            f"{waiting} {'prompt waits' if waiting == 1 else 'prompts wait'} in "
-            f"{options.folder / 'asks'}: answer TASK/1.1.md in "
+            f"{prompts_wait(waiting)} in {options.folder / 'asks'}: answer TASK/1.1.md in "
             "TASK/1.1.reply.md and so on, and run the same command again",
         )
     return status

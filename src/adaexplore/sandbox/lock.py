@@ -129,8 +129,9 @@ def has_large_turn(device: str) -> bool:
 
 def join_judges(device: str) -> None:
     """Count this process among the judges that keep references on a device, until it ends."""
-    fd = _judges.setdefault(device, _open(_judges_file(device)))
-    fcntl.flock(fd, fcntl.LOCK_SH)
+    if device not in _judges:
+        _judges[device] = _open(_judges_file(device))
+    fcntl.flock(_judges[device], fcntl.LOCK_SH)
 
 
 def has_other_judges(device: str) -> bool:

@@ -347,21 +347,23 @@ def asserts_on_other_inputs(channel, control):
     from adaexplore.core.facts import ReferenceFacts
     from adaexplore.evaluate.wire.judge_messages import ReferencePrepared
 
-    own_only = channel.receive()["own_only"]
-    if not own_only:
-        return asserts(channel, control, received=True)
-    facts = ReferenceFacts(notes=(f"{own_only=}",))
-    channel.send(codec.write(ReferencePrepared(facts.to_json())))
+    if own_only := channel.receive()["own_only"]:
+        facts = ReferenceFacts(notes=(f"{own_only=}",))
+        channel.send(codec.write(ReferencePrepared(facts.to_json())))
+    else:
+        _assert(channel)
     channel.receive()
-    return None
 
 
-def asserts(channel, control, *, received=False):
+def asserts(channel, control):
     """A judge whose reference takes it down."""
+    channel.receive()
+    _assert(channel)
+    channel.receive()
+
+
+def _assert(channel):
     from adaexplore.core import codec
     from adaexplore.evaluate.wire.judge_messages import Broken
 
-    if not received:
-        channel.receive()
     channel.send(codec.write(Broken("CUDA error: device-side assert triggered", "")))
-    channel.receive()

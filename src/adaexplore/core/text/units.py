@@ -54,6 +54,11 @@ def share(part: float) -> str:
     return f"{percent:.0f} %" if percent >= 1 or percent == 0 else f"{percent:.1g} %"
 
 
+def prompts_wait(count: int) -> str:
+    """Say how many prompts wait, such as `1 prompt waits`."""
+    return "1 prompt waits" if count == 1 else f"{count} prompts wait"
+
+
 def amount(number: float, unit: str) -> str:
     """Format a large number with its unit, such as `3.31 TB/s` or `16.0 kB`."""
     for prefix, size in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):

@@ -134,10 +134,11 @@ def evaluate_candidate(
     patience = patience_s(reference, candidate)
     on_gpu = reference.problem.device != "cpu"
     times_itself = on_gpu and _times_itself(candidate)
+    is_called_apart = times_itself or not on_gpu
     with talk.considerate(device.make_way), device.while_nobody_times():
         labels = (*load(talk, reference, candidate), *waiting_labels(reference.problem, candidate))
         inspect(talk)
-        if times_itself or not on_gpu:
+        if is_called_apart:
             with device.hold(exclusive=times_itself), talk.impatient(patience):
                 first_call(talk)
     with (
@@ -145,7 +146,7 @@ def evaluate_candidate(
         talk.impatient(patience),
         talk.considerate(device.make_way),
     ):
-        if on_gpu and not times_itself:
+        if not is_called_apart:
             first_call(talk)
         verified = verify(talk, reference)
         give_slots(talk, reference, verified.layouts)

@@ -124,11 +124,10 @@ class InputSets:
 
     Own sets and distributions alternate, so that an early stop has seen both. What is alike along
     inner axes needs an input that has some, and only a reference that `handles_nan` gets NaN. With
-    `own_only`, there are no distributions. Where
-    every draw is the same, as captured inputs are, the own sets after the first are variations of
-    it. So they are where draws differ in size (`sizes_vary`), or under one seed (`unseeded`): the
-    first draw stands for all. A variation or a distribution may lie outside what the reference can
-    take. Iterating again gives the same sets.
+    `own_only`, there are no distributions. Where every draw is the same, as captured inputs are,
+    the own sets after the first are variations of it. So they are where draws differ in size
+    (`sizes_vary`), or under one seed (`unseeded`): the first draw stands for all. A variation or a
+    distribution may lie outside what the reference can take. Iterating again gives the same sets.
     """
 
     def __init__(

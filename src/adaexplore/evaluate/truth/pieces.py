@@ -49,10 +49,9 @@ def part_of(flat: Tensor, part: slice, device: torch.device) -> Tensor:
     return flat[part].to(device)
 
 
-def common_device(*tensors: Tensor | None) -> torch.device:
+def common_device(*tensors: Tensor) -> torch.device:
     """Return the device that compares tensors: a GPU if any of them is there."""
-    devices = [t.device for t in tensors if t is not None]
-    return next((device for device in devices if device.type == "cuda"), devices[0])
+    return next((t for t in tensors if t.is_cuda), tensors[0]).device
 
 
 def marked_in(marks: Marks, part: slice) -> Tensor:
@@ -96,7 +95,7 @@ def kept(value: Tensor) -> Tensor:
 
 
 def leaves_room(room: FreeMemory, taken: int) -> bool:
-    """Return True if a quarter of a GPU's memory stays free once so many bytes are taken."""
+    """Return True if `LEFT_FREE` of a GPU's memory stays free once so many bytes are taken."""
     return room.free - taken >= LEFT_FREE * room.total
 
 

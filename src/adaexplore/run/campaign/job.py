@@ -15,6 +15,7 @@ from adaexplore.core.node import Node, planned_steps
 from adaexplore.core.protocols.client import BudgetSpentError, Client
 from adaexplore.core.protocols.listener import Listener
 from adaexplore.core.rule import Rule
+from adaexplore.core.text.units import prompts_wait
 from adaexplore.run.campaign.file import CampaignEntry
 from adaexplore.run.campaign.turns import Progress
 from adaexplore.run.job import Job, NewRun, Servers, Slice
@@ -159,8 +160,7 @@ class CampaignJob:
     def waits(self) -> str:
         """Return a line about the prompts that wait for answers, empty where none does."""
         waiting = len(self._job.waiting()) if self._is_manual else 0
-        many = "prompt waits" if waiting == 1 else "prompts wait"
-        return f"{waiting} {many} in {self._job.asks}" if waiting else ""
+        return f"{prompts_wait(waiting)} in {self._job.asks}" if waiting else ""
 
     def slice(self, steps: int, parallel: int) -> None:
         """See `campaign.ProblemJob`."""
