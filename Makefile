@@ -3,6 +3,7 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
+PIP    ?= $(BIN)/pip
 TORCH  ?= 2.13.0
 STAMP  := $(VENV)/.installed
 
@@ -22,22 +23,22 @@ $(BIN)/python:
 $(STAMP): pyproject.toml | $(BIN)/python
 	@if $(BIN)/python -c 'import torch' 2>/dev/null; then echo "torch is there"; \
 	elif nvidia-smi -L 2>/dev/null | grep -q GPU; then \
-	    echo "NVIDIA GPU found: installing torch with CUDA"; $(BIN)/pip install torch; \
+	    echo "NVIDIA GPU found: installing torch with CUDA"; $(PIP) install torch; \
 	else \
 	    echo "no NVIDIA GPU: installing the CPU build of torch"; \
-	    $(BIN)/pip install "torch==$(TORCH)+cpu" || \
-	    $(BIN)/pip install "torch==$(TORCH)" --index-url https://download.pytorch.org/whl/cpu; \
-	    $(BIN)/pip install triton numpy || \
+	    $(PIP) install "torch==$(TORCH)+cpu" || \
+	    $(PIP) install "torch==$(TORCH)" --index-url https://download.pytorch.org/whl/cpu; \
+	    $(PIP) install triton numpy || \
 	    echo "no Triton for this platform: --language triton needs it, all else works"; \
 	fi
-	$(BIN)/pip install -e .
+	$(PIP) install -e .
 	@touch $@
 
 install: $(STAMP)  ## Set up .venv with the torch build that fits this machine
 
 $(VENV)/.dev: $(STAMP)
-	$(BIN)/pip install -e '.[dev]'
-	$(BIN)/pip install --no-deps -e lab
+	$(PIP) install -e '.[dev]'
+	$(PIP) install --no-deps -e lab
 	@touch $@
 
 dev: $(VENV)/.dev  ## The same, with the tools for working on adaexplore
@@ -77,7 +78,7 @@ adversarial: $(VENV)/.dev  ## Judge the cheating and the honest corpus; prints b
 	$(BIN)/python -m tests.adversarial
 
 $(VENV)/.docs: $(STAMP)
-	$(BIN)/pip install -e '.[docs]'
+	$(PIP) install -e '.[docs]'
 	@touch $@
 
 docs: $(VENV)/.docs  ## Build the site into build/site

@@ -126,7 +126,8 @@ def test_a_right_backward_passes(judge):
     found = verdict(judge)
     assert isinstance(found, Passed)
     of_the_library = {"no-custom-kernel", "library:aten"}  # a profiler tells these on a GPU
-    assert set(found.labels) <= of_the_library
+    of_a_busy_machine = {"baselines-disturbed"}
+    assert set(found.labels) <= of_the_library | of_a_busy_machine
 
 
 def test_autograd_of_a_candidates_own_operations_passes(judge):
