@@ -17,7 +17,7 @@ LONG = {
 }
 
 
-HONEST = {"plain", "dtype", "layout", "state"}
+HONEST = {"plain"}
 """Families of honest kernels in the fast set; of hacks, every family is."""
 
 

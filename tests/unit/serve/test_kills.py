@@ -14,7 +14,7 @@ from adaexplore.serve.accounts import add_token
 from adaexplore.serve.client import Client, problem_of
 from adaexplore.serve.tables import open_folder
 
-CLIENTS, EACH = 12, 5
+CLIENTS, EACH = 12, 2
 STARTS = """
 import sys
 from pathlib import Path

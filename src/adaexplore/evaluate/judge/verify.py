@@ -83,12 +83,16 @@ def verify(talk: Conversation, reference: Reference) -> Verified:
 
 def compare(talk: Conversation, workload: JudgedWorkload, index: int) -> Compared:
     """Compare the output on an input set, after the call on the next one has been made."""
-    number, name = workload.first_set + index, workload.set_name(index)
-    talk.stage = f"running on the inputs {name!r}"
-    if index == 0 and number > 0:  # the call before was on another workload
-        talk.ask(wire.RunOn(number))
-    following = workload.first_set + (index + 1) % len(workload.sets)
-    return _compare(talk, workload, wire.RunOn(following), workload.sets[index].truths, name)
+    if index == 0 and workload.first_set > 0:  # the call before was on another workload
+        talk.ask(_run_on(talk, workload, 0))
+    run = _run_on(talk, workload, (index + 1) % len(workload.sets))
+    return _compare(talk, workload, run, workload.sets[index].truths, workload.set_name(index))
+
+
+def _run_on(talk: Conversation, workload: JudgedWorkload, index: int) -> wire.RunOn:
+    """Return the request for a call on an input set, which is the stage of the talk from now on."""
+    talk.stage = f"running on the inputs {workload.set_name(index)!r}"
+    return wire.RunOn(workload.first_set + index)
 
 
 def _compare_again(talk: Conversation, workload: JudgedWorkload) -> None:

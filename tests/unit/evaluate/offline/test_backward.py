@@ -25,16 +25,24 @@ def test_an_example_is_right_and_compiles(judge, name):
     assert isinstance(verdict.timing, Estimate)
 
 
-def test_a_wrong_backward_kernel_is_refused(judge):
+@pytest.fixture
+def small():
+    """A problem that Triton's interpreter runs soon, and its kernel."""
     problem, kernel = sources("rmsnorm_residual")
+    assert "tokens = 8192\nhidden = 4096" in problem
+    return problem.replace("tokens = 8192\nhidden = 4096", "tokens = 32\nhidden = 256"), kernel
+
+
+def test_a_wrong_backward_kernel_is_refused(judge, small):
+    problem, kernel = small
     wrong = kernel.replace("dtotal + (inner - normed * mean) * scale", "dtotal + inner * scale")
     verdict = judge(problem, wrong, precision="half", backward=True)
     assert verdict.status == "wrong_output"
     assert "input_grads" in verdict.reason
 
 
-def test_a_kernel_without_a_backward_pass_is_told_what_it_lacks(judge):
-    problem, kernel = sources("rmsnorm_residual")
+def test_a_kernel_without_a_backward_pass_is_told_what_it_lacks(judge, small):
+    problem, kernel = small
     bare = kernel.replace("class Norm(torch.autograd.Function)", "class Norm").replace(
         "Norm.apply(x,", "Norm.forward(Bag(), x,"
     )
