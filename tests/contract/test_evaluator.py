@@ -658,6 +658,16 @@ class TestBroken:
         )
         assert "Traceback" in verdict.detail
 
+    def test_an_error_names_the_inputs_that_it_met(self, judge):
+        body = """
+            if x.max() <= 0:
+                raise ValueError("nothing is positive")
+            return torch.relu(self.linear(x))
+        """
+        verdict = judge.evaluate(linear(body))
+        assert verdict.status == "runtime_error"
+        assert "running on the inputs 'negative'" in verdict.reason
+
 
 class TestTimeLimit:
     @pytest.mark.parametrize(
