@@ -66,6 +66,14 @@ def test_every_value_beside_a_tie_may_fall_either_way(truth_of, result, dtype):
     assert accepted(truth, out)
 
 
+def test_unsigned_codes_beside_a_tie_may_be_off_by_one(truth_of):
+    truth, x = truth_of("torch.round((x * 1.1).abs()).to(torch.uint16)")
+    out = other_side(x.abs()).to(torch.uint16)
+    assert accepted(truth, out)
+    out[NEAR + 7] = 1000
+    assert not accepted(truth, out)
+
+
 def test_a_comparison_within_rounding_may_fall_either_way(truth_of):
     truth, _ = truth_of("x * 1.1 > (torch.arange(len(x)) % 90 + 0.5)")
     out = truth.value.clone()
