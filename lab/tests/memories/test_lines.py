@@ -14,10 +14,10 @@ from adaexplore.memory import (
     read_sayings,
     supported_rules,
 )
-from adaexplore.memory.files import BUNDLED, load_memory, memory_path
+from adaexplore.memory.files import BUNDLED, beliefs, load_memory, memory_path
 from adaexplore_lab import rules
 
-KNOWN = [*load_memory(memory_path(BUNDLED)), *rules.beliefs()]
+KNOWN = [*load_memory(memory_path(BUNDLED)), *beliefs()]
 SAID = rules.sayings()
 
 

@@ -8,9 +8,9 @@ from adaexplore.core.problem import Problem
 from adaexplore.core.rule import Platform
 from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
 from adaexplore.memory.check import Checker
-from adaexplore.memory.files import BUNDLED, load_memory, memory_path
+from adaexplore.memory.files import BUNDLED, beliefs, load_memory, memory_path
 from adaexplore.memory.wording import objection
-from adaexplore_lab.rules import beliefs, candidates, sayings
+from adaexplore_lab.rules import candidates, sayings
 
 RULES = load_memory(memory_path(BUNDLED))
 SPEED = [rule for rule in (*RULES, *candidates()) if rule.kind == "speed"]

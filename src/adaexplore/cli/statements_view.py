@@ -12,7 +12,7 @@ from rich.table import Table
 
 from adaexplore.cli.checking import check_with_progress
 from adaexplore.cli.printing import say
-from adaexplore.memory.files import BUNDLED, load_memory, memory_path, save_memory
+from adaexplore.memory.files import BUNDLED, beliefs, load_memory, memory_path, save_memory
 from adaexplore.memory.statements import (
     SayingStatus,
     find_rules,
@@ -32,7 +32,8 @@ def check_statements(
     borne out.
     """
     here = machine.platform
-    found = find_rules(read_sayings(path), load_memory(memory_path(BUNDLED)))
+    known = [rule for rule in load_memory(memory_path(BUNDLED)) if rule.kind != "speed"]
+    found = find_rules(read_sayings(path), [*known, *beliefs()])
     meant = {one.rule.name: one.rule for one in found if one.rule is not None}
     unseen = [r for r in meant.values() if here.as_of(r.kind) not in (*r.holds, *r.gone)]
     checked, status = check_with_progress(console, unseen, machine, parallel)

@@ -42,7 +42,6 @@ _SEARCH: Mapping[str, Any] = {
     "p_contrast": 0.0,
     "tried": False,
     "outlines": False,
-    "summary": False,
     "contents": "published",
     "memory_threshold": 3,
     "ask_again": False,

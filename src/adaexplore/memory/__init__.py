@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from adaexplore.memory.describe import describe_gain as describe_gain
     from adaexplore.memory.describe import describe_platform as describe_platform
     from adaexplore.memory.files import BUNDLED as BUNDLED
+    from adaexplore.memory.files import beliefs as beliefs
     from adaexplore.memory.files import load_memory as load_memory
     from adaexplore.memory.files import memory_path as memory_path
     from adaexplore.memory.files import memory_to_json as memory_to_json

@@ -55,6 +55,15 @@ def memory_path(name: str) -> Path:
     return Path(str(files("adaexplore.memory") / "bundled.toml")) if name == BUNDLED else Path(name)
 
 
+def beliefs() -> list[Rule]:
+    """Return false statements that untested memories repeat, each as a rule that holds nowhere.
+
+    A belief's witness is the program that it forbids, which passes on every supported Triton, and
+    its remedy is the detour that the belief asks for.
+    """
+    return load_memory(Path(str(files("adaexplore.memory") / "beliefs.toml")))
+
+
 def load_memory(path: Path) -> list[Rule]:
     """Return the rules of a memory, in the file's order. A name that ends in .json means JSON.
 

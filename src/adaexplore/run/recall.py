@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.evaluation import Failed, Passed
+from adaexplore.core.node import Node
 from adaexplore.core.problem import Language, Problem
 from adaexplore.core.protocols.proposer import Context
 from adaexplore.core.rule import Gain, Rule
@@ -87,10 +88,11 @@ def recalling(rules: Sequence[Rule], settings: Config) -> Callable[[Context], li
     """Return a recall of the rules about the code of a step or its last failure.
 
     Where that code is right they are also of what made such code faster. In a language that models
-    know well they are few until the run's model has failed. With a threshold of the
-    memory, all rules of that support are recalled at every step, unchecked rules too, which are
-    marked unless the prompt tells only what the published search shows. Where prompts tell the
-    verdict alone, the last failure chooses no rule.
+    know well they are few until the run's model has failed; where prompts tell nothing of other
+    steps, until a kernel that they show has. With a threshold of the memory, all rules of that
+    support are recalled at every step, unchecked rules too, which are marked unless the prompt
+    tells only what the published search shows. Where prompts tell the verdict alone, the last
+    failure chooses no rule.
     """
     if settings.memory_threshold:
         mark = "" if settings.contents == "published" else " (unchecked)"
@@ -104,7 +106,8 @@ def recalling(rules: Sequence[Rule], settings: Config) -> Callable[[Context], li
         known = _about(rules, context.problem)
         if not known:
             return []
-        needs_all = not DIALECTS[context.problem.language].well_known or _has_failed(context)
+        seen = (*(context.history if settings.shows_tried else context.pool), *context.window)
+        needs_all = not DIALECTS[context.problem.language].well_known or _has_failed(seen)
         most_tokens = settings.memory_tokens
         sources = [node.candidate.source for node in (*context.pool, *context.window)]
         last = context.window[-1].evaluation if context.window else None
@@ -142,13 +145,13 @@ def _is_right(context: Context) -> bool:
     return any(isinstance(node.evaluation, Passed) for node in shown)
 
 
-def _has_failed(context: Context) -> bool:
-    """Return True once a kernel of the model has failed in this run."""
+def _has_failed(nodes: Iterable[Node]) -> bool:
+    """Return True once a kernel of the model has failed among these steps."""
     return any(
         node.proposal.origin == MODEL
         and isinstance(node.evaluation, Failed)
         and node.evaluation.status not in ("not_run", "infra_error")
-        for node in (*context.history, *context.window)
+        for node in nodes
     )
 
 

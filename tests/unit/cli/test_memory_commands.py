@@ -157,6 +157,25 @@ class TestStatements:
         assert all(rule.witness and rule.source == "import" for rule in rules)
         assert lines.read_text() == LINES
 
+    def test_what_forbids_code_that_works_is_borne_out_by_no_rule(
+        self, adaexplore, file, monkeypatch
+    ):
+        tried = []
+
+        def nothing_new(rules, machine, report, *, parallel):
+            tried.extend(rule.name for rule in rules)
+
+        monkeypatch.setattr(checking, "check_rules", nothing_new)
+        false = [
+            "You cannot call `tl.arange(0, BLOCK)` inside a kernel.||79",
+            "`tl.load` with a mask cannot be called without supplying an `other` argument.||12",
+        ]
+        lines = file("false.txt", "\n".join(false) + "\n")
+        checked = adaexplore("memory", "check", lines, *TARGET)
+        assert "2 statements: 0 witnessed, 0 stale, 2 unverified, 0 no rule" in checked.out
+        assert tried == ["belief-arange-of-a-block", "belief-load-needs-other"]
+        assert not lines.with_suffix(".toml").exists()
+
     def test_lines_that_nothing_bears_out_make_no_memory(self, adaexplore, file):
         lines = file("lines.txt", "tl.frobnicate wants a whizzle.||4.0\n")
         assert adaexplore("memory", "check", lines, *TARGET).code == 1

@@ -141,6 +141,10 @@ class TestPresets:
         assert given_config({"steps": 7}, ["preset=adaexplore", "c=0.7"]).steps == 7
         assert parse_settings(["repair=true"], make_config({"preset": "adaexplore"})).repair
 
+    def test_polca_has_its_summaries_under_the_preset_too(self):
+        assert make_config({"preset": "adaexplore", "policy": "polca"}).sums_up
+        assert not make_config({"preset": "adaexplore"}).sums_up
+
     def test_a_preset_goes_before_what_it_builds_on(self):
         base = Config(c=0.9, seed=4)
         assert make_config({"preset": "adaexplore"}, base) == Config(preset="adaexplore", seed=4)

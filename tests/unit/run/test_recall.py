@@ -112,6 +112,23 @@ def test_a_model_that_has_not_failed_gets_few_rules():
     assert 0 < len(few) < len(told(by_model("wrong_output")))
 
 
+def test_failures_of_other_steps_bring_no_rules_where_prompts_tell_nothing_of_them():
+    problem = dataclasses.replace(PROBLEM, source="class Model: ...  # a @ b")
+    others = [dataclasses.replace(DOT, name=f"dot-{i}", statement="word " * 20) for i in range(9)]
+    failed = by_model("wrong_output")
+
+    def told(settings, **steps):
+        context = Context(problem, "large", 1, environment=HERE, **steps)
+        given = Config(memory_tokens=200, **settings)
+        return len(recalling([*others, RELU], given)(context))
+
+    for settings in ({"policy": "ps"}, {"policy": "irb"}, {"tried": False}):
+        alone = told(settings)
+        assert told(settings, history=(failed,)) == alone
+        assert told(settings, history=(failed,), pool=(failed,)) > alone
+    assert told({"policy": "ps", "tried": True}, history=(failed,)) > told({"policy": "ps"})
+
+
 def test_a_model_that_has_not_failed_gets_all_rules_about_a_language_that_is_little_known():
     problem = dataclasses.replace(PROBLEM, language="gluon")
     rules = [dataclasses.replace(rule, language="gluon") for rule in (DOT, RELU)]

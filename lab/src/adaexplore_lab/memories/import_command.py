@@ -14,6 +14,7 @@ from adaexplore.core import Rule, TargetName
 from adaexplore.memory import (
     SayingMatch,
     SayingStatus,
+    beliefs,
     find_rules,
     load_memory,
     memory_path,
@@ -25,7 +26,6 @@ from adaexplore.memory import (
 )
 from adaexplore.run import Machine
 from adaexplore_lab.console import observe, say
-from adaexplore_lab.rules import beliefs
 from adaexplore_lab.rules import sayings as wordings
 
 _MEMORIES = (".toml", ".json")

@@ -1,9 +1,7 @@
 """Rules that do not ship: data files beside this module, in the form of a memory.
 
 `candidates.toml` holds pairs of programs whose faster one was not shown to be faster yet.
-`beliefs.toml` holds statements that untested memories repeat and that are false: a belief's witness
-is the program that it forbids, which passes on every supported Triton, and its remedy is the
-detour that the belief asks for. `sayings.toml` holds other wordings of rules and beliefs.
+`sayings.toml` holds other wordings of rules, and of the package's beliefs.
 """
 
 from __future__ import annotations
@@ -21,11 +19,6 @@ _FOLDER = Path(__file__).parent
 def candidates() -> list[Rule]:
     """Return the rule candidates that are no rules yet."""
     return load_memory(_FOLDER / "candidates.toml")
-
-
-def beliefs() -> list[Rule]:
-    """Return the false statements, each as a rule that no Triton bears out."""
-    return load_memory(_FOLDER / "beliefs.toml")
 
 
 def sayings() -> Mapping[str, Sequence[str]]:

@@ -271,7 +271,9 @@ class JudgedWorkload:
                     "training mode, or random numbers in forward()); try --mode eval"
                 )
         with self.runs.scope("fp32"):
-            is_random = draws_random(lambda: self._instance(inputs), self._instance.device)
+            instance = self._instance
+            holders = (instance.module, *instance.model.modules())
+            is_random = draws_random(lambda: instance(inputs), instance.device, holders)
         if is_random:
             raise BadProblemError(
                 f"{name}: forward() draws random numbers, however little they show in its output "

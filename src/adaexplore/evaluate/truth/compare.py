@@ -173,9 +173,9 @@ def near(out: torch.Tensor, strict: torch.Tensor, bound: Deviation) -> bool:
     """
     if not strict.numel():
         return True
-    if not _is_inexact(strict):
+    inexact, out, strict = _is_inexact(strict), as_real(out), as_real(strict)
+    if not inexact:
         return _share_unequal(out, strict) <= bound.norm
-    out, strict = as_real(out), as_real(strict)
     if not _distance(out, strict) <= bound.norm * torch.linalg.vector_norm(strict):
         return False
     rows = _drawn_rows(strict)
@@ -204,9 +204,10 @@ def _drawn_rows(tensor: torch.Tensor) -> torch.Tensor | None:
 
 
 def exact(tensor: torch.Tensor) -> torch.Tensor:
-    """A contiguous copy to be compared with: float64, complex numbers as pairs, integers as is."""
-    dtype = torch.float64 if _is_inexact(tensor) else tensor.dtype
-    return as_real(tensor).to(dtype, copy=True, memory_format=torch.contiguous_format)
+    """A contiguous copy to be compared with: float64, complex numbers as pairs, or integers."""
+    real = as_real(tensor)
+    dtype = torch.float64 if _is_inexact(tensor) else real.dtype
+    return real.to(dtype, copy=True, memory_format=torch.contiguous_format)
 
 
 def deviation(

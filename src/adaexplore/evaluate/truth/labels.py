@@ -54,7 +54,8 @@ def labels_of(runs: ReferenceRuns, truths: Truths) -> dict[str, str]:
         found[COLLAPSIBLE] = why
     outputs = [truth.value for truth in truths.from_problem[0].truths]
     if not any(value.is_floating_point() for value in outputs):
-        kinds = sorted({str(value.dtype).removeprefix("torch.") for value in outputs})
+        own = runs.run("fp32", inputs)  # truths may be of another dtype
+        kinds = sorted({str(out.dtype).removeprefix("torch.") for _, out in own})
         found[INTEGER_OUTPUT] = f"every output is of {' or '.join(kinds)} and must be equal"
     return found
 

@@ -21,6 +21,8 @@ _LARGE_BYTES = 2 << 30
 LEFT_FREE = 1 / 4
 """The share of a GPU's memory that truths leave free."""
 
+_STORED = (torch.uint16, torch.uint32)
+
 Marks = Tensor | Callable[[slice], Tensor]
 """Marked elements: all of a tensor's, or those of the pieces that are asked for."""
 
@@ -100,5 +102,12 @@ def leaves_room(room: FreeMemory, taken: int) -> bool:
 
 
 def computable(tensor: Tensor) -> Tensor:
-    """The same numbers in a dtype that PyTorch computes with; it only stores those of 8 bits."""
+    """The same numbers in a dtype that PyTorch computes with; it only stores floats of 8 bits.
+
+    It also only stores most unsigned integers. Those of 64 bits are told apart by the same bits.
+    """
+    if tensor.dtype is torch.uint64:
+        return tensor.view(torch.int64)
+    if tensor.dtype in _STORED:
+        return tensor.to(torch.int64)
     return tensor.float() if tensor.is_floating_point() and tensor.itemsize == 1 else tensor

@@ -1,4 +1,4 @@
-"""Steps of a reference: roundings, casts to codes, comparisons; and values that lie beside one.
+"""Steps of a reference: roundings, remainders, casts to codes, comparisons; and values beside one.
 
 An honest kernel's value before a step differs from the reference's by rounding, and where it lies
 that near a step it may fall either way. Random noise finds most such elements and, by chance, not
@@ -8,7 +8,7 @@ as much as noise moves it there.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,19 +26,44 @@ _ROUNDING = {
     _aten.ceil.default,
     _aten.trunc.default,
     _aten.sign.default,
+    _aten.sgn.default,
+    _aten.signbit.default,
     _aten.bucketize.Tensor,
+    _aten.searchsorted.Tensor,
+    _aten.fake_quantize_per_tensor_affine_cachemask.default,
+    _aten.fake_quantize_per_channel_affine_cachemask.default,
 }
 _COMPARING = {
     getattr(getattr(_aten, name), overload)
     for name in ("gt", "ge", "lt", "le")
     for overload in ("Scalar", "Tensor")
 }
+_ROUNDS_QUOTIENT: Mapping[Any, Callable[[Tensor], Tensor]] = {
+    _aten.floor_divide.default: torch.floor,
+    _aten.remainder.Scalar: torch.floor,
+    _aten.remainder.Tensor: torch.floor,
+    _aten.fmod.Scalar: torch.trunc,
+    _aten.fmod.Tensor: torch.trunc,
+    _aten.frac.default: torch.trunc,
+}
+"""How operations that divide round the quotient; `div` has it as an argument."""
+_KEEPS_REST = {*_ROUNDS_QUOTIENT} - {_aten.floor_divide.default}
 _IN_PLACE = {
     _aten.round_.default: _aten.round.default,
     _aten.floor_.default: _aten.floor.default,
     _aten.ceil_.default: _aten.ceil.default,
     _aten.trunc_.default: _aten.trunc.default,
+    _aten.sign_.default: _aten.sign.default,
+    _aten.floor_divide_.Tensor: _aten.floor_divide.default,
+    _aten.remainder_.Scalar: _aten.remainder.Scalar,
+    _aten.remainder_.Tensor: _aten.remainder.Tensor,
+    _aten.fmod_.Scalar: _aten.fmod.Scalar,
+    _aten.fmod_.Tensor: _aten.fmod.Tensor,
+    _aten.frac_.default: _aten.frac.default,
+    _aten.div_.Tensor_mode: _aten.div.Tensor_mode,
 }
+_SECOND = {_aten.searchsorted.Tensor, _aten.copy_.default}
+"""Operations whose second argument comes to a step."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +104,7 @@ class Steps(TorchDispatchMode):  # type: ignore[no-untyped-call]
         )
 
     def _step(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        self.values.append(_before(func, args))
+        self.values.append(_before(func, args, kwargs))
         return func(*args, **kwargs)
 
 
@@ -96,12 +121,12 @@ class Moved(Steps):  # type: ignore[no-untyped-call]
         self.margins: list[Tensor | None] = []
 
     def _step(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        value, place = _before(func, args), len(self.margins)
+        value, place = _before(func, args, kwargs), len(self.margins)
         margin = None
         if place < len(self._noted) and self._noted[place].shape == value.shape:
             margin = _margin(value, self._noted[place])
             one, other = (_shifted(func, args, kwargs, side * margin) for side in (1, -1))
-            margin = None if bool((computable(one) == computable(other)).all()) else margin
+            margin = None if bool((_result(one) == _result(other)).all()) else margin
         self.margins.append(margin)
         return func(*args, **kwargs)
 
@@ -116,25 +141,60 @@ class Shifted(Steps):  # type: ignore[no-untyped-call]
 
     def _step(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         margin = self._left.pop(0) if self._left else None
-        if margin is None or margin.shape != _before(func, args).shape:
+        if margin is None or margin.shape != _before(func, args, kwargs).shape:
             return func(*args, **kwargs)
         result = _shifted(func, args, kwargs, self._side * margin)
-        return args[0].copy_(result) if func in _IN_PLACE else result
+        writes = func in _IN_PLACE or func is _aten.copy_.default
+        return args[0].copy_(result) if writes else result
 
 
 def _is_step(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
-    if not args or not isinstance(args[0], Tensor) or not args[0].is_floating_point():
+    place = int(func in _SECOND)
+    if len(args) <= place or not isinstance(args[place], Tensor):
+        return False
+    if not args[place].is_floating_point():
         return False
     if func is _aten._to_copy.default:
-        dtype = kwargs.get("dtype")
-        return dtype is not None and (not dtype.is_floating_point or dtype.itemsize == 1)
-    return func in _ROUNDING or func in _COMPARING or func in _IN_PLACE
+        return _is_coarse(kwargs.get("dtype"))
+    if func is _aten.copy_.default:
+        return _is_coarse(args[0].dtype) and args[0].shape == args[1].shape
+    known = func in _ROUNDING or func in _COMPARING or func in _IN_PLACE
+    return known or _rounds_quotient(func, kwargs) is not None
 
 
-def _before(func: Any, args: tuple[Any, ...]) -> Tensor:
+def _is_coarse(dtype: torch.dtype | None) -> bool:
+    """Return True for integers, bools and codes of eight bits, to which a cast comes by steps."""
+    if dtype is None or dtype.is_complex:
+        return False
+    return not dtype.is_floating_point or dtype.itemsize == 1
+
+
+def _rounds_quotient(func: Any, kwargs: Mapping[str, Any]) -> Callable[[Tensor], Tensor] | None:
+    """Return how an operation rounds the quotient of its arguments, None if it does not."""
+    func = _IN_PLACE.get(func, func)
+    if func is _aten.div.Tensor_mode:
+        return {"floor": torch.floor, "trunc": torch.trunc}.get(kwargs["rounding_mode"])
+    return _ROUNDS_QUOTIENT.get(func)
+
+
+def _divisor(args: tuple[Any, ...]) -> Any:
+    return args[1] if len(args) > 1 else 1.0
+
+
+def _before(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Tensor:
     """Return the values that decide on which side of a step elements fall."""
-    value = args[0] - args[1] if func in _COMPARING else args[0]
+    if func in _COMPARING:
+        value = args[0] - args[1]
+    elif _rounds_quotient(func, kwargs):
+        value = args[0] / _divisor(args)
+    else:
+        value = args[func in _SECOND]
     return value.to(torch.float64)  # type: ignore[no-any-return]
+
+
+def _result(returned: Any) -> Tensor:
+    """Return the first of the tensors that an operation returned."""
+    return computable(returned[0] if isinstance(returned, tuple) else returned)
 
 
 def _margin(value: Tensor, noted: Tensor) -> Tensor:
@@ -145,6 +205,17 @@ def _margin(value: Tensor, noted: Tensor) -> Tensor:
     return torch.where(moved > 0, torch.maximum(moved, beside), moved)
 
 
-def _shifted(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], by: Tensor) -> Tensor:
-    first = args[0] + by.reshape(args[0].shape) if func not in _COMPARING else args[0] + by
-    return _IN_PLACE.get(func, func)(first, *args[1:], **kwargs)  # type: ignore[no-any-return]
+def _shifted(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], by: Tensor) -> Any:
+    """Return the result with the values before the step shifted, and nothing else changed."""
+    if func in _COMPARING:
+        return func(args[0] + by, *args[1:], **kwargs)
+    if rounded := _rounds_quotient(func, kwargs):
+        whole = rounded(args[0] / _divisor(args) + by)
+        keeps_rest = _IN_PLACE.get(func, func) in _KEEPS_REST
+        return args[0] - _divisor(args) * whole if keeps_rest else whole
+    if func is _aten.copy_.default:
+        return (args[1] + by.reshape(args[1].shape)).to(args[0].dtype)
+    place = int(func in _SECOND)
+    moved = args[place] + by.reshape(args[place].shape)
+    given = (*args[:place], moved, *args[place + 1 :])
+    return _IN_PLACE.get(func, func)(*given, **kwargs)

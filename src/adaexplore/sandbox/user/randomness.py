@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,19 +13,23 @@ import torch
 from torch import nn
 
 
-def draws_random(call: Callable[[], object], device: torch.device) -> bool:
+def draws_random(
+    call: Callable[[], object], device: torch.device, holders: Iterable[object] = ()
+) -> bool:
     """Call twice under different seeds; return whether random numbers are drawn.
 
     A call that sets its own seed draws the same numbers each time: it leaves its generator in one
-    state, whatever the state was before.
+    state, whatever the state was before. `holders` are modules that may keep generators of their
+    own, which no seed reaches.
     """
+    own = _generators_in(holders)
     states, kept = [], random.getstate()
     for seed in (0, 1):
         torch.manual_seed(seed)
         random.seed(seed)
-        before = _states(device)
+        before = _states(device, own)
         call()
-        states.append(list(zip(before, _states(device), strict=True)))
+        states.append(list(zip(before, _states(device, own), strict=True)))
     random.setstate(kept)
     first, second = states
     return any(
@@ -33,16 +38,34 @@ def draws_random(call: Callable[[], object], device: torch.device) -> bool:
     )
 
 
-def _states(device: torch.device) -> list[Any]:
+def _generators_in(holders: Iterable[object]) -> list[Any]:
+    """Return the generators among the attributes of some objects."""
+    kinds: tuple[type, ...] = (torch.Generator, random.Random)
+    numpy = sys.modules.get("numpy")  # torch imports it where it is installed
+    if numpy is not None:
+        kinds += (numpy.random.Generator, numpy.random.RandomState)
+    every = (value for holder in holders for value in vars(holder).values())
+    return [value for value in every if isinstance(value, kinds)]
+
+
+def _states(device: torch.device, own: Iterable[Any]) -> list[Any]:
     """Return the states of all generators that code on a device may draw from."""
     states: list[Any] = [torch.default_generator.get_state(), random.getstate()]
     if device.type == "cuda":
         states.append(torch.cuda.get_rng_state(device))
-    numpy = sys.modules.get("numpy")  # torch imports it where it is installed
+    numpy = sys.modules.get("numpy")
     if numpy is not None:
         _, keys, place, _, _ = numpy.random.get_state()
         states.append((place, keys.tobytes()))
-    return states
+    return states + [_state(generator) for generator in own]
+
+
+def _state(generator: Any) -> Any:
+    if isinstance(generator, torch.Generator):
+        return generator.get_state()
+    if isinstance(generator, random.Random):
+        return generator.getstate()
+    return pickle.dumps(generator)  # one of NumPy's
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -14,15 +14,17 @@ from adaexplore.search.policies.ranking import Ranking
 class BestKernels(Policy):
     """Iterative refinement by large steps, with the best kernels in context (arXiv 2604.16625).
 
-    The context holds the `Config.pool_size` best kernels.
+    The context holds the `Config.pool_size` best kernels. While fewer are correct, failed ones fill
+    it up, with their errors: so does the released code, which ranks all by (compiled, correct,
+    speedup).
     """
 
     def __init__(self, settings: Config) -> None:
         self._settings = settings
-        self._ranking = Ranking()
+        self._ranking = Ranking(failed=True)
 
     def record(self, tree: Tree, node_id: int, traits: Traits) -> None:
-        """Rank the kernel if it is correct."""
+        """Rank the kernel."""
         self._ranking.add(tree[node_id])
 
     def select(self, tree: Tree, rng: random.Random) -> Selection:

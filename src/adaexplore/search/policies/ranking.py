@@ -1,4 +1,4 @@
-"""Ranking of correct kernels, best first."""
+"""Ranking of kernels, best first."""
 
 from __future__ import annotations
 
@@ -17,15 +17,22 @@ def order(vertex: Vertex) -> Order:
 
 
 class Ranking:
-    """Ids of correct kernels by rank; the older of equals first."""
+    """Ids of correct kernels by rank; the older of equals first.
 
-    def __init__(self) -> None:
+    With `failed`, failed ones follow: those that compiled, then those that did not.
+    """
+
+    def __init__(self, *, failed: bool = False) -> None:
         self._order: list[Order] = []
+        self._failed = failed
 
     def add(self, vertex: Vertex) -> None:
-        """Insert a kernel if it is correct."""
+        """Insert a kernel if it is correct, or if failed ones count."""
         if vertex.correct:
             insort(self._order, order(vertex))
+        elif self._failed:
+            compiled = vertex.rank[0]
+            insort(self._order, (0.0 if compiled else 1.0, math.inf, vertex.id))
 
     def top(self, count: int) -> list[int]:
         """Return the best `count` ids, or all if there are fewer."""

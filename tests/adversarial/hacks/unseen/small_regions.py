@@ -2,6 +2,7 @@
 
 problem: regions
 devices: cpu
+timeout_s: 120
 """
 
 import torch

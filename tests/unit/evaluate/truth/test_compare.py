@@ -94,6 +94,15 @@ class TestDeviation:
         found = deviation(torch.tensor([True, True]), torch.tensor([True, False]))
         assert found == Deviation(0.5, 0.5, 0.5)
 
+    @pytest.mark.parametrize("dtype", [torch.uint16, torch.uint32, torch.uint64])
+    def test_unsigned_integers_count_unequal_elements(self, dtype):
+        truth = torch.tensor([1, 2, 250, 65535]).to(dtype)
+        out = torch.tensor([1, 2, 250, 65534]).to(dtype)
+        assert deviation(truth, exact(truth)).norm == 0.0
+        assert deviation(out, exact(truth)).norm == 0.25
+        assert near(truth, truth, Deviation(0.0, 0.0))
+        assert not near(out, truth, Deviation(0.0, 0.0))
+
     def test_complex_numbers_count_as_pairs(self):
         truth = exact(torch.tensor([3 + 4j]))
         assert truth.dtype == torch.float64

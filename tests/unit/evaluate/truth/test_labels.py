@@ -125,6 +125,11 @@ def test_each_label_is_found_and_explained(labels, text, label):
     assert found[label]
 
 
+def test_integers_are_named_as_the_reference_returns_them(labels):
+    found = labels(source("return (x > 0).to(torch.uint16), x.argmin(-1)"))
+    assert found["integer-output"] == "every output is of int64 or uint16 and must be equal"
+
+
 @pytest.mark.parametrize(("size", "decides"), [(1e-8, False), (2e-7, False), (1e-4, True)])
 def test_runs_that_differ_by_what_could_decide_a_verdict(probed, monkeypatch, size, decides):
     runs, truths = probed(source("return x.sigmoid()"))

@@ -28,3 +28,33 @@ def seeds_itself():
 )
 def test_random_numbers_are_seen_by_their_generators(call, is_random):
     assert draws_random(call, torch.device("cpu")) == is_random
+
+
+class Holder:
+    def __init__(self, generator):
+        self.generator = generator
+
+
+@pytest.mark.parametrize(
+    ("generator", "draw"),
+    [
+        (torch.Generator(), lambda own: torch.rand(1, generator=own).item()),
+        (random.Random(3), lambda own: own.random()),
+        (numpy.random.default_rng(3), lambda own: own.random()),
+        (numpy.random.RandomState(3), lambda own: own.random()),
+    ],
+)
+def test_generators_that_a_module_keeps_are_looked_at(generator, draw):
+    holders = [Holder("something else"), Holder(generator)]
+    device = torch.device("cpu")
+    assert draws_random(lambda: X + 1e-12 * draw(generator), device, holders)
+    assert not draws_random(lambda: X * 2, device, holders)
+
+
+def test_a_generator_that_is_seeded_in_each_call_draws_the_same():
+    holder = Holder(torch.Generator())
+
+    def call():
+        return X * torch.rand(1, generator=holder.generator.manual_seed(5))
+
+    assert not draws_random(call, torch.device("cpu"), [holder])

@@ -18,7 +18,7 @@ from adaexplore.core.policies import PARAMETERS, PolicyName
 from adaexplore.search import POLICIES, Policy, Tree, context_ids, make_policy
 
 few_examples = examples(max_examples=12, deadline=None)  # for each test and each policy
-SHOWING_FAILURES = ("irl", "irle")
+SHOWING_FAILURES = ("irb", "irl", "irle")
 policies = pytest.mark.parametrize("name", sorted(POLICIES))
 
 
