@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules import module as nn_module
 
-from adaexplore.runtime.interface import functions_of, place_of, tensors_of_call
+from adaexplore.runtime.interface import functions_of, place_of, tensors_beside, tensors_of_call
 from adaexplore.runtime.loaded import SPEC
 from adaexplore.runtime.spec import Form, gpu_of
 
@@ -23,12 +23,12 @@ Guarded = tuple[str, list[Tensor], list[Tensor]]
 
 
 Functions = tuple[tuple[tuple[str, Any], ...], ...]
-"""The attributes of each layer that can be called, with their names."""
+"""The attributes of each layer that can be called, and its tensors beside the state, by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """The code of a module's layers that was compared with the verified: classes and functions.
+    """What of a module's layers was compared with the verified: classes, functions, tensors.
 
     `place` is that of the module among the layers of a cache.
     """
@@ -43,7 +43,8 @@ class Verified:
         """Return the code of a module as it is now."""
         layers = [layer for _, layer in module.named_modules(remove_duplicate=False)]
         kinds = tuple(map(type, layers))
-        return Verified.of_kinds(kinds, tuple(map(functions_of, layers)), place_of(module))
+        functions = tuple((*functions_of(each), *tensors_beside(each)) for each in layers)
+        return Verified.of_kinds(kinds, functions, place_of(module))
 
     @staticmethod
     def of_kinds(

@@ -111,6 +111,14 @@ def change_constant(model):
     model.blocks[0].norm.eps = 0.5
 
 
+def change_collection(model):
+    model.blocks[0].factors["residual"][0] = 2.0
+
+
+def replace_tensor(model):
+    model.blocks[0].offset = torch.ones(16)
+
+
 def change_function(model):
     model.blocks[0].act = nn.functional.relu
 
@@ -136,7 +144,8 @@ def add_layer(model):
     model.blocks[0].more = nn.Identity()
 
 
-REFUSED = [wrap, change_constant, change_function, cast, add_bias, patch, hook, add_layer]
+REFUSED = [wrap, change_constant, change_collection, replace_tensor, change_function, cast]
+REFUSED += [add_bias, patch, hook, add_layer]
 
 
 @pytest.mark.parametrize("change", REFUSED)
@@ -230,7 +239,7 @@ def test_a_compiled_model_notices_a_change(kernel, fast, plain, x):
     torch.compiler.reset()
     compiled = torch.compile(fast, backend="eager")
     assert_same(compiled, plain, x)
-    for change in (scale_weights, change_constant, wrap):
+    for change in (scale_weights, change_collection, replace_tensor, change_constant, wrap):
         both(change, fast, plain)
         assert_same(compiled, plain, x)
     assert_same(compiled, plain, torch.rand(6, 16))
