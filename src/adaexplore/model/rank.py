@@ -23,7 +23,7 @@ from adaexplore.model.groups import Group, forms_of, group_modules, typical
 from adaexplore.model.kept import left_alone, refuse_unfit
 from adaexplore.model.profile import CallProfile, profile
 from adaexplore.model.seen import Form, Seen, examples, look
-from adaexplore.problems.live import capture
+from adaexplore.problems.live import INTERFACE, capture
 from adaexplore.problems.optimized import Captured, own_randomness
 from adaexplore.sandbox.user.user_code import Instance
 
@@ -229,6 +229,11 @@ def _captured(
             checks=options.checks,
             seed=options.seed,
         )
+        if not (options.folder / name / INTERFACE).exists():
+            raise BadProblemError(
+                "a value in its calls or its result is no plain data (a tensor, a number, text or "
+                "None, in a collection), so no kernel could find its calls"
+            )
         return CapturedGroup(group, problem, tuple(forms))
 
     forms = _alike(group.forms)
