@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch._subclasses import FakeTensor
 from torch.nn.modules import module as nn_module
 
 from adaexplore.runtime.interface import functions_of, place_of, tensors_beside, tensors_of_call
@@ -156,7 +157,7 @@ def _why_not_here(module: nn.Module) -> str:
 
 def _why_not_inputs(inputs: Sequence[Tensor]) -> str:
     for tensor in inputs:
-        if type(tensor) not in _PLAIN_TENSORS or tensor.layout is not torch.strided:
+        if not _is_plain(tensor):
             return f"an input is a {type(tensor).__name__} of layout {tensor.layout}"
     for workload in SPEC.workloads:
         if all(_has_form(t, form) for t, form in zip(inputs, workload.inputs, strict=True)):
@@ -165,9 +166,15 @@ def _why_not_inputs(inputs: Sequence[Tensor]) -> str:
     return f"not verified for inputs of {given}"
 
 
+def _is_plain(tensor: Tensor) -> bool:
+    """Return whether a tensor is one that a kernel takes, or stands for one in `torch.export`."""
+    is_exported = torch.compiler.is_exporting() and isinstance(tensor, FakeTensor)
+    return (is_exported or type(tensor) in _PLAIN_TENSORS) and tensor.layout is torch.strided
+
+
 def _why_not_state(state: Sequence[Tensor]) -> str:
     for tensor, name, form in zip(state, SPEC.state, SPEC.state_forms, strict=True):
-        if type(tensor) not in _PLAIN_TENSORS or tensor.layout is not torch.strided:
+        if not _is_plain(tensor):
             return f"{name} is a {type(tensor).__name__} of layout {tensor.layout}"
         if not _has_form(tensor, form):
             return f"{name} is {_in_words(tensor)}"

@@ -235,6 +235,27 @@ def test_compiled_whole_with_gradients(kernel, fast, plain, x):
 
 
 @torch.no_grad()
+@pytest.mark.parametrize("strict", [False, True])
+def test_an_exported_model_has_the_kernel(strict, kernel, fast, plain, x):
+    program = torch.export.export(fast, (x,), strict=strict)
+    assert str(program.graph).count("block_kernel") == 2
+    assert kernel.refusals() == {}
+    before = kernel.runs()
+    assert_same(program.module(), plain, x)
+    assert kernel.runs() == before + 2
+
+
+@pytest.mark.slow
+@torch.no_grad()
+def test_a_package_of_aotinductor_runs_the_kernel(kernel, fast, plain, x, tmp_path):
+    program = torch.export.export(fast, (x,))
+    file = torch._inductor.aoti_compile_and_package(program, package_path=str(tmp_path / "m.pt2"))
+    before = kernel.runs()
+    assert_same(torch._inductor.aoti_load_package(file), plain, x)
+    assert kernel.runs() == before + 2
+
+
+@torch.no_grad()
 def test_a_compiled_model_notices_a_change(kernel, fast, plain, x):
     torch.compiler.reset()
     compiled = torch.compile(fast, backend="eager")
