@@ -221,6 +221,15 @@ def test_a_training_step_is_the_original_s(kernel, fast, plain, x):
     assert kernel.refusals() == {}
 
 
+@pytest.mark.filterwarnings("ignore:.*not a double precision")
+def test_gradients_agree_with_differences(kernel, fast, x):
+    given = x.clone().requires_grad_()
+    assert torch.autograd.gradcheck(fast, given, eps=1e-2, atol=1e-2, rtol=1e-2)
+    ran = kernel.runs()
+    assert ran > 2 * x.numel()  # the differences are those of the kernel's outputs
+    assert kernel.refusals() == {}
+
+
 def test_compiled_whole_with_gradients(kernel, fast, plain, x):
     compiled = torch.compile(fast, fullgraph=True, backend="aot_eager")
     compiled(x).sum().backward()
