@@ -12,7 +12,8 @@ import torch
 
 from adaexplore.core.errors import BadInputError
 from adaexplore.runtime.spec import Spec, gpu_of
-from adaexplore.ship.trial import LIMIT_S, FailedTrialError, Trial, run_trial
+from adaexplore.sandbox.lock import device_lock
+from adaexplore.ship.trial import LIMIT_S, FailedTrialError, Trial, place_of_trial, run_trial
 from adaexplore.ship.write import VERDICTS
 
 
@@ -93,7 +94,8 @@ def check(folder: Path, *, tolerance: float, limit_s: float = LIMIT_S) -> Checke
     with _damage(folder / VERDICTS) as verdicts:
         shipped = Trial.from_json(json.loads(verdicts.read_text(encoding="utf-8"))["trial"])
     try:
-        today = run_trial(folder, spec.name, limit_s)
+        with device_lock(place_of_trial(spec.device), exclusive=True):
+            today = run_trial(folder, spec.name, limit_s)
     except FailedTrialError as error:
         return Checked(spec.name, spec.error, tolerance, shipped, None, str(error))
     return Checked(spec.name, spec.error, tolerance, shipped, today)

@@ -64,6 +64,11 @@ class Trial:
         return Trial(**{**data, "workloads": workloads})
 
 
+def place_of_trial(device: str) -> str:
+    """Return the device, with its index, that a package of a kind of device is tried on."""
+    return "cpu" if device == "cpu" else f"{device}:0"
+
+
 LIMIT_S = 1800.0
 """Time of a trial: compiling the original takes minutes, and a kernel that hangs has no end."""
 
@@ -71,7 +76,8 @@ LIMIT_S = 1800.0
 def run_trial(folder: Path, name: str, limit_s: float = LIMIT_S) -> Trial:
     """Verify and time the package in a folder; raise `FailedTrialError` where that fails.
 
-    After `limit_s` seconds it and all processes that it started are killed.
+    The caller holds its device alone. After `limit_s` seconds it and all processes that it started
+    are killed.
     """
     paths = [str(folder.resolve() / "src"), os.environ.get("PYTHONPATH", "")]
     with subprocess.Popen(

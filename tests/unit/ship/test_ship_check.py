@@ -1,6 +1,7 @@
 """`adaexplore check` tells whether a package still keeps what it promised."""
 
 import json
+import os
 import shutil
 import sys
 from dataclasses import replace
@@ -10,6 +11,7 @@ import pytest
 from shipped_blocks import no_compiler
 
 from adaexplore.cli import main
+from adaexplore.sandbox.lock import holders
 from adaexplore.ship.check import Checked
 from adaexplore.ship.trial import FailedTrialError, Trial, WorkloadTrial, run_trial
 
@@ -83,6 +85,7 @@ def test_a_kernel_that_became_wrong_and_slow(package, tmp_path, check):
 
 def test_a_kernel_that_no_longer_builds(package, check, monkeypatch):
     def run_trial(folder, name, limit_s):
+        assert os.getpid() in holders("cpu")  # others of ours time nothing meanwhile
         raise FailedTrialError("no such header")
 
     monkeypatch.setattr("adaexplore.ship.check.run_trial", run_trial)
