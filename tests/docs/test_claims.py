@@ -44,6 +44,17 @@ def test_python_files_that_are_named_exist(page):
 
 
 @page
+def test_tests_that_are_named_exist(page, names_of_tests):
+    assert set(re.findall(r"`(test_\w+)`", page.read_text())) <= names_of_tests
+
+
+@pytest.fixture(scope="module")
+def names_of_tests():
+    files = (ROOT / "tests").rglob("*.py")
+    return {name for file in files for name in re.findall(r"def (test_\w+)", file.read_text())}
+
+
+@page
 def test_make_targets_that_are_shown_exist(page):
     targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
     code = "\n".join(t.content for t in _tokens(page) if t.type in {"code_inline", "fence"})

@@ -72,6 +72,12 @@ def check(
         float,
         typer.Option(min=0, max=1, help="The part of the shipped speedup that may be lost."),
     ] = 0.1,
+    limit: Annotated[
+        float,
+        typer.Option(
+            "--limit-s", min=1, help="Seconds after which a package without a result has failed."
+        ),
+    ] = 1800.0,
     junit: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the results for CI, as JUnit XML.")
     ] = None,
@@ -90,7 +96,7 @@ def check(
     from adaexplore.ship.check import check
     from adaexplore.ship.junit import write_junit
 
-    checked = check(package, tolerance=tolerance)
+    checked = check(package, tolerance=tolerance, limit_s=limit)
     if junit:
         write_junit(checked, junit)
     print(checked)

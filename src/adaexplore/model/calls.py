@@ -14,6 +14,7 @@ from torch.utils import _pytree as pytree
 
 from adaexplore.core.errors import BadInputError
 from adaexplore.model.caches import register_caches
+from adaexplore.problems.value_tree import register_dataclasses
 from adaexplore.problems.written import in_one_line
 from adaexplore.sandbox.user.user_code import is_out_of_memory, memory_in_words
 
@@ -88,6 +89,7 @@ def calls_of(inputs: Any) -> list[ModelCall]:
     if isinstance(inputs, list):
         inputs = {f"call-{i}": call for i, call in enumerate(inputs, 1)}
     register_caches(inputs)
+    register_dataclasses(inputs)
     if not isinstance(inputs, Mapping) or not inputs:
         raise BadInputError(f"inputs is a {given} without calls; {_FORMS}")
     return [_call(str(name), call) for name, call in inputs.items()]

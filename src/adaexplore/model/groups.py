@@ -153,8 +153,15 @@ def _reason(
 
 
 def has_hooks(module: nn.Module) -> bool:
-    """Return whether a call of a module, not of those inside it, runs hooks."""
-    return bool(module._forward_hooks or module._forward_pre_hooks)
+    """Return whether a call of a module, not of those inside it, or its gradients run hooks."""
+    return any(
+        (
+            module._forward_hooks,
+            module._forward_pre_hooks,
+            module._backward_hooks,
+            module._backward_pre_hooks,
+        )
+    )
 
 
 def _tied(model: nn.Module, path: str, module: nn.Module) -> str:

@@ -9,12 +9,15 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules import module as nn_module
 from torch.nn.parameter import is_lazy
 
 from adaexplore.core.errors import BadInputError
 from adaexplore.model.calls import ModelCall
 from adaexplore.problems.live import device_of
 from adaexplore.problems.optimized import own_randomness
+
+_HOOKS = ("forward", "forward_pre", "backward", "backward_pre")
 
 
 def refuse_unfit(model: nn.Module, calls: Sequence[ModelCall]) -> str:
@@ -26,6 +29,10 @@ def refuse_unfit(model: nn.Module, calls: Sequence[ModelCall]) -> str:
     name = type(model).__name__
     if hasattr(model, "_orig_mod"):  # of torch.compile; hooks do not run inside
         raise BadInputError("the model is compiled; give the module that went into torch.compile")
+    if any(getattr(nn_module, f"_global_{kind}_hooks") for kind in _HOOKS):
+        raise BadInputError(
+            "hooks of all modules are set, which kernels would leave out; remove them"
+        )
     for path, module in model.named_modules():
         place = f"{name}, module {path}," if path else name
         if module.training:

@@ -124,8 +124,9 @@ def profile(model: nn.Module, calls: Sequence[ModelCall], device: str) -> list[C
 
 
 def _profile(model: nn.Module, call: ModelCall, device: str) -> CallProfile:
-    for _ in range(_WARM_UPS):
-        call.copied().run(model)
+    with device_lock(device, exclusive=False):
+        for _ in range(_WARM_UPS):
+            call.copied().run(model)
     with device_lock(device, exclusive=True):
         passes = _passes(model, call, device)
     paths = dict.fromkeys(path for one in passes for path in one)

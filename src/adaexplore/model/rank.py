@@ -23,8 +23,9 @@ from adaexplore.model.groups import Group, forms_of, group_modules, typical
 from adaexplore.model.kept import left_alone, refuse_unfit
 from adaexplore.model.profile import CallProfile, profile
 from adaexplore.model.seen import Form, Seen, examples, look
-from adaexplore.problems.live import capture
+from adaexplore.problems.live import INTERFACE, capture
 from adaexplore.problems.optimized import Captured, own_randomness
+from adaexplore.sandbox.lock import device_lock
 from adaexplore.sandbox.user.user_code import Instance
 
 _MOST_CAPTURED = 8
@@ -77,7 +78,8 @@ def rank_model(
     device = refuse_unfit(model, calls)
     with left_alone(model) as changed:
         profiles = profile(model, calls, device)
-        seen = look(model, calls)
+        with device_lock(device, exclusive=False):
+            seen = look(model, calls)
     groups = group_modules(model, seen, profiles, changed)
     with left_alone(model):
         ranked = _Ranked(model, calls, options, seen, profiles, device)
@@ -97,7 +99,7 @@ def recapture(
     """Capture the chosen groups of a ranking again; raise as `rank_model` does."""
     refuse_unfit(model, calls)
     problems = {}
-    with left_alone(model):
+    with left_alone(model), device_lock(ranking.device, exclusive=False):
         seen = look(model, calls)
         for row in ranking.chosen:
             if not seen.keys() >= set(row.paths):
@@ -139,9 +141,10 @@ class _Ranked:
         if not reason:
             try:
                 path = typical(group.paths, self._seen)
-                self.problems[name] = _captured(
-                    self._model, self._calls, self._options, name, group, path
-                )
+                with device_lock(self._device, exclusive=False):
+                    self.problems[name] = _captured(
+                        self._model, self._calls, self._options, name, group, path
+                    )
             except BadProblemError as error:
                 reason = str(error)
         saves, bound_by = (0.0, None) if reason else self._saves(self.problems[name])
@@ -197,14 +200,19 @@ class _Ranked:
     def _limits(self, captured: Captured) -> list[RooflineModel]:
         """Return the roofline of each workload of a problem."""
         problem, precision = captured.problem, self._options.checks.precision
-        with tempfile.TemporaryDirectory(prefix="adaexplore-rank-") as scratch, own_randomness():
+        with (
+            tempfile.TemporaryDirectory(prefix="adaexplore-rank-") as scratch,
+            own_randomness(),
+            device_lock(self._device, exclusive=False),
+        ):
             instance = Instance.of(problem, Path(scratch))
             works = [
                 work_of(instance, instance.inputs(problem.seed, workload), precision)
                 for workload in problem.workloads
             ]
         most = max(work.bytes for work in works)
-        peaks = measure_peaks(self._device, clock_for(self._device), most, precision)
+        with device_lock(self._device, exclusive=True):
+            peaks = measure_peaks(self._device, clock_for(self._device), most, precision)
         return [RooflineModel(work, peaks, precision) for work in works]
 
 
@@ -229,6 +237,11 @@ def _captured(
             checks=options.checks,
             seed=options.seed,
         )
+        if not (options.folder / name / INTERFACE).exists():
+            raise BadProblemError(
+                "a value in its calls or its result is no plain data (a tensor, a number, text or "
+                "None, in a collection), so no kernel could find its calls"
+            )
         return CapturedGroup(group, problem, tuple(forms))
 
     forms = _alike(group.forms)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import re
 from collections.abc import Mapping, Sequence
@@ -66,6 +67,20 @@ class ValueTree:
             for leaf in self.leaves
             if leaf is not _TENSOR and not isinstance(leaf, _PLAIN)
         ]
+
+
+def register_dataclasses(value: Any) -> None:
+    """Let pytrees see the tensors of all dataclasses in a value, at any depth."""
+    pending = pytree.tree_leaves(value)
+    while pending:
+        leaf = pending.pop()
+        if not dataclasses.is_dataclass(leaf) or isinstance(leaf, type):
+            continue
+        if hasattr(leaf, "__post_init__") or not all(f.init for f in dataclasses.fields(leaf)):
+            continue
+        if [id(each) for each in pytree.tree_leaves(leaf)] == [id(leaf)]:  # not known by now
+            pytree.register_dataclass(type(leaf))
+        pending += pytree.tree_leaves(leaf)
 
 
 def bound(

@@ -12,9 +12,10 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch._subclasses import FakeTensor
 from torch.nn.modules import module as nn_module
 
-from adaexplore.runtime.interface import functions_of, place_of, tensors_of_call
+from adaexplore.runtime.interface import functions_of, place_of, tensors_beside, tensors_of_call
 from adaexplore.runtime.loaded import SPEC
 from adaexplore.runtime.spec import Form, gpu_of
 
@@ -23,12 +24,12 @@ Guarded = tuple[str, list[Tensor], list[Tensor]]
 
 
 Functions = tuple[tuple[tuple[str, Any], ...], ...]
-"""The attributes of each layer that can be called, with their names."""
+"""The attributes of each layer that can be called, and its tensors beside the state, by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """The code of a module's layers that was compared with the verified: classes and functions.
+    """What of a module's layers was compared with the verified: classes, functions, tensors.
 
     `place` is that of the module among the layers of a cache.
     """
@@ -43,7 +44,8 @@ class Verified:
         """Return the code of a module as it is now."""
         layers = [layer for _, layer in module.named_modules(remove_duplicate=False)]
         kinds = tuple(map(type, layers))
-        return Verified.of_kinds(kinds, tuple(map(functions_of, layers)), place_of(module))
+        functions = tuple((*functions_of(each), *tensors_beside(each)) for each in layers)
+        return Verified.of_kinds(kinds, functions, place_of(module))
 
     @staticmethod
     def of_kinds(
@@ -155,7 +157,7 @@ def _why_not_here(module: nn.Module) -> str:
 
 def _why_not_inputs(inputs: Sequence[Tensor]) -> str:
     for tensor in inputs:
-        if type(tensor) not in _PLAIN_TENSORS or tensor.layout is not torch.strided:
+        if not _is_plain(tensor):
             return f"an input is a {type(tensor).__name__} of layout {tensor.layout}"
     for workload in SPEC.workloads:
         if all(_has_form(t, form) for t, form in zip(inputs, workload.inputs, strict=True)):
@@ -164,9 +166,15 @@ def _why_not_inputs(inputs: Sequence[Tensor]) -> str:
     return f"not verified for inputs of {given}"
 
 
+def _is_plain(tensor: Tensor) -> bool:
+    """Return whether a tensor is one that a kernel takes, or stands for one in `torch.export`."""
+    is_exported = torch.compiler.is_exporting() and isinstance(tensor, FakeTensor)
+    return (is_exported or type(tensor) in _PLAIN_TENSORS) and tensor.layout is torch.strided
+
+
 def _why_not_state(state: Sequence[Tensor]) -> str:
     for tensor, name, form in zip(state, SPEC.state, SPEC.state_forms, strict=True):
-        if type(tensor) not in _PLAIN_TENSORS or tensor.layout is not torch.strided:
+        if not _is_plain(tensor):
             return f"{name} is a {type(tensor).__name__} of layout {tensor.layout}"
         if not _has_form(tensor, form):
             return f"{name} is {_in_words(tensor)}"

@@ -23,6 +23,8 @@ from adaexplore.runtime.values import PLAIN, UndescribableError, collect, descri
 
 _OWN = frozenset(vars(nn.Module()))
 _PLACES = frozenset({"layer_idx", "layer_id", "_is_hf_initialized"})
+_MOST_VALUES = 64
+"""Numbers and texts in a collection that is compared at every call; larger ones are not."""
 
 
 Write = tuple[int, int | None]
@@ -75,7 +77,10 @@ class Interface:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data that `from_json` reads back."""
-        return asdict(self)
+        data = asdict(self)
+        for layer in data["layers"]:
+            layer["constants"] = {name: _packed(v) for name, v in layer["constants"].items()}
+        return data
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Interface:
@@ -180,17 +185,65 @@ def layers_of(module: nn.Module) -> tuple[Layer, ...]:
 
 
 def constants_of(layer: nn.Module) -> dict[str, Any]:
-    """Return the plain attributes of a module, without its mode and its place in a model."""
+    """Return the plain attributes of a module, without its mode and its place in a model.
+
+    They are numbers, texts and None, also in small collections.
+    """
     return {
         name: value
         for name, value in vars(layer).items()
-        if name not in _OWN
-        and name not in _PLACES
-        and (
-            isinstance(value, PLAIN)
-            or (isinstance(value, tuple) and all(isinstance(v, PLAIN) for v in value))
-        )
+        if name not in _OWN and name not in _PLACES and 0 <= _count(value) <= _MOST_VALUES
     }
+
+
+def _count(value: Any) -> int:
+    """Return the number of plain values in a value, negative where something else is in it."""
+    if isinstance(value, PLAIN):
+        return 1
+    if type(value) is dict:
+        inner = [_count(each) for each in value.values()]
+        return (
+            sum(inner)
+            if all(type(key) is str for key in value) and min(inner, default=0) >= 0
+            else -1
+        )
+    if type(value) in (tuple, list):
+        inner = [_count(each) for each in value]
+        return sum(inner) if min(inner, default=0) >= 0 else -1
+    return -1
+
+
+def _packed(value: Any) -> Any:
+    """Return a constant for JSON, which has no tuples; one of plain values is a list there."""
+    if isinstance(value, PLAIN) or (
+        type(value) is tuple and all(isinstance(each, PLAIN) for each in value)
+    ):
+        return value
+    if type(value) is dict:
+        return {"dict": {key: _packed(each) for key, each in value.items()}}
+    return {type(value).__name__: [_packed(each) for each in value]}
+
+
+def _unpacked(value: Any) -> Any:
+    """Inverse of `_packed`, after JSON."""
+    if isinstance(value, list):
+        return tuple(value)
+    if not isinstance(value, dict):
+        return value
+    [(kind, inner)] = value.items()
+    if kind == "dict":
+        return {key: _unpacked(each) for key, each in inner.items()}
+    items = [_unpacked(each) for each in inner]
+    return items if kind == "list" else tuple(items)
+
+
+def tensors_beside(layer: nn.Module) -> tuple[tuple[str, Tensor], ...]:
+    """Return the tensors of a module that are neither parameters nor buffers, with their names."""
+    return tuple(
+        (name, value)
+        for name, value in vars(layer).items()
+        if isinstance(value, Tensor) and name not in _OWN
+    )
 
 
 def functions_of(layer: nn.Module) -> tuple[tuple[str, Any], ...]:
@@ -328,8 +381,5 @@ def _is_same(value: Any, default: Any) -> bool:
 
 
 def _layer(data: Mapping[str, Any]) -> Layer:
-    constants = {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in data["constants"].items()
-    }
+    constants = {name: _unpacked(value) for name, value in data["constants"].items()}
     return Layer(**{**data, "constants": constants, "children": tuple(data["children"])})

@@ -78,7 +78,7 @@ class Spec:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data that `from_json` reads back."""
-        return asdict(self)
+        return {**asdict(self), "interface": self.interface.to_json()}
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Spec:

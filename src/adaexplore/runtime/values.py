@@ -6,6 +6,7 @@ to. A module uses one of them, by its `layer_idx`; the form has the tensors of t
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import importlib
 from collections.abc import Sequence
@@ -59,6 +60,9 @@ def describe(value: Any, tensors: list[Tensor], place: int | None = None) -> Any
         return {"list": [describe(v, tensors, place) for v in value]}
     if isinstance(value, tuple):
         return {"tuple": [describe(v, tensors, place) for v in value], "kind": name}
+    if _is_rebuilt_by_fields(value):
+        fields = _fields(value)
+        return {"fields": {k: describe(v, tensors, place) for k, v in fields.items()}, "kind": name}
     raise UndescribableError(kind.__name__)
 
 
@@ -77,6 +81,11 @@ def collect(form: Any, value: Any, tensors: list[Tensor], place: int | None = No
         if not isinstance(value, dict) or list(value) != list(inner):
             return False
         return all(collect(inner[key], value[key], tensors, place) for key in inner)
+    if "fields" in form:
+        if _name(value) != form["kind"]:
+            return False
+        found, inner = _fields(value), form["fields"]
+        return all(collect(inner[key], found[key], tensors, place) for key in inner)
     inner = form["list"] if "list" in form else form["tuple"]
     if not isinstance(value, list if "list" in form else tuple) or len(value) != len(inner):
         return False
@@ -94,10 +103,26 @@ def rebuild(form: Any, tensors: Sequence[Any], place: int | None = None) -> Any:
     if "dict" in form:
         values = {key: rebuild(each, tensors, place) for key, each in form["dict"].items()}
         return _kind(form["kind"])(**values) if form["kind"] else values
+    if "fields" in form:
+        fields = {key: rebuild(each, tensors, place) for key, each in form["fields"].items()}
+        return _kind(form["kind"])(**fields)
     if "list" in form:
         return [rebuild(each, tensors, place) for each in form["list"]]
     items = [rebuild(each, tensors, place) for each in form["tuple"]]
     return _kind(form["kind"])(*items) if form["kind"] else tuple(items)
+
+
+def _is_rebuilt_by_fields(value: Any) -> bool:
+    """Return True for a dataclass whose constructor takes all fields and does nothing else."""
+    return (
+        dataclasses.is_dataclass(value)
+        and not hasattr(value, "__post_init__")
+        and all(field.init for field in dataclasses.fields(value))
+    )
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
 
 
 def _describe_cache(cache: Any, layer: Any, tensors: list[Tensor]) -> Any:

@@ -43,7 +43,7 @@ from adaexplore.serve.messages import (
 from adaexplore.serve.metrics import Metrics
 from adaexplore.serve.openenv import add_openenv
 from adaexplore.serve.options import Bounds
-from adaexplore.serve.orders import campaign_job, evaluation_job, search_job
+from adaexplore.serve.orders import campaign_job, continue_job, evaluation_job, search_job
 from adaexplore.serve.page.team import TeamPages
 from adaexplore.serve.runner import Runner
 from adaexplore.serve.splits import Split, builtin_splits
@@ -262,6 +262,12 @@ class _Service:
             self._job(request, account, job_id)
             self._jobs.cancel(job_id)
             return self._job(request, account, job_id)
+
+        @app.post("/v1/jobs/{job_id}/continue")
+        def go_on(request: Request, job_id: str, account: caller) -> JobInfo:
+            """Continue a search or a campaign that was cancelled or failed."""
+            job = self._job(request, account, job_id)
+            return continue_job(self._jobs, account, job)
 
         @app.get("/v1/jobs/{job_id}/files/{name:path}", response_class=FileResponse)
         def file(request: Request, job_id: str, name: str, account: caller) -> FileResponse:

@@ -144,6 +144,11 @@ class Client:
         answer = self._again(lambda: self._http.post(f"/v1/jobs/{job_id}/cancel"))
         return self._understood(JobInfo.model_validate_json, answer)
 
+    def go_on(self, job_id: str) -> JobInfo:
+        """Continue a search or a campaign that was cancelled or failed."""
+        answer = self._again(lambda: self._http.post(f"/v1/jobs/{job_id}/continue"))
+        return self._understood(JobInfo.model_validate_json, answer)
+
     def file(self, job_id: str, name: str) -> bytes:
         """Return a file of a job that has ended."""
         return self._again(lambda: self._http.get(f"/v1/jobs/{job_id}/files/{name}")).content

@@ -13,9 +13,9 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, Row, Select, func, insert, select, update
 
-from adaexplore.core.errors import InfrastructureError
+from adaexplore.core.errors import BadInputError, InfrastructureError
 from adaexplore.serve.accounts import Account
-from adaexplore.serve.messages import JobEvent, JobInfo, JobResult, Kind, Scope, State
+from adaexplore.serve.messages import ENDED, JobEvent, JobInfo, JobResult, Kind, Scope, State
 from adaexplore.serve.tables import events, jobs
 
 _DAY_S = 86_400.0
@@ -25,6 +25,8 @@ must not do so for ever."""
 POSTPONED = 75
 """Exit code of a worker whose job is to begin later: EX_TEMPFAIL of sysexits.h."""
 ORDER_NAME, LOG_NAME = "order.json", "worker.log"
+RESUMABLE: tuple[State, ...] = ("cancelled", "failed")
+"""States from which a search or a campaign can be continued."""
 
 
 class QuotaError(Exception):
@@ -125,6 +127,30 @@ class Jobs:
             changed = update(jobs).where(jobs.c.id == job_id, ended).values(again)
             if connection.execute(changed).rowcount:
                 _add_event(connection, job_id, "state", "queued")
+
+    def go_on(self, account: Account, job_id: str) -> JobInfo:
+        """Queue a user's search or campaign that was cancelled or failed: it goes on where it was.
+
+        Its candidates were counted when it was submitted. Raises `BadInputError` for another job,
+        and `QuotaError` if the user has too many.
+        """
+        again = {"state": "queued", "attempts": 0, "error": "", "ended_at": None}
+        with self._engine.begin() as connection:
+            job = _info(_first(connection, account.user, jobs.c.id == job_id))
+            if job.kind == "evaluation":
+                raise BadInputError("an evaluation cannot be continued; submit it again")
+            if job.state not in RESUMABLE:
+                raise BadInputError(
+                    f"the job is {job.state}; one that was stopped can be continued"
+                )
+            _check_quota(connection, account, 0)
+            changed = update(jobs).where(jobs.c.id == job_id, jobs.c.state == job.state)
+            if connection.execute(changed.values(cancelling=False, **again)).rowcount:
+                ended = (events.c.job == job_id, events.c.type == "state", events.c.text.in_(ENDED))
+                stopped = update(events).where(*ended).values(text="stopped")
+                connection.execute(stopped)  # readers of events end with a state that ends a job
+                _add_event(connection, job_id, "state", "queued")
+            return _info(_first(connection, account.user, jobs.c.id == job_id))
 
     def of_user(self, user: str, limit: int = 100) -> list[JobInfo]:
         """Return a user's jobs, the latest first."""

@@ -6,10 +6,13 @@ from collections.abc import Mapping, Sequence
 
 from adaexplore.core.config import DEFAULT_STEPS, Config
 from adaexplore.core.errors import BadInputError
-from adaexplore.serve.jobs import NewJob
+from adaexplore.serve.access import require
+from adaexplore.serve.accounts import Account
+from adaexplore.serve.jobs import Jobs, NewJob
 from adaexplore.serve.messages import (
     CampaignOrder,
     EvaluationOrder,
+    JobInfo,
     Kind,
     ProblemSource,
     Scope,
@@ -51,6 +54,18 @@ def campaign_job(order: CampaignOrder, bounds: Bounds, fixed: Mapping[str, str])
     given = [config.limits.steps, config.steps and config.steps * len(names)]
     most = min(number for number in given if number is not None)
     return _job("campaign", order.problems, config, most + config.tune * len(names))
+
+
+def continue_job(jobs: Jobs, account: Account, job: JobInfo) -> JobInfo:
+    """Queue a job of a user that was stopped; raises as `Jobs.go_on` and `require` do."""
+    require(account, _SCOPES[job.kind])
+    try:
+        config = jobs.order(job.id)["config"]
+    except FileNotFoundError:
+        raise BadInputError("the files of the job are gone; submit it again") from None
+    if config.get("model"):
+        require(account, "models")
+    return jobs.go_on(account, job.id)
 
 
 def _job(

@@ -12,7 +12,8 @@ import torch
 
 from adaexplore.core.errors import BadInputError
 from adaexplore.runtime.spec import Spec, gpu_of
-from adaexplore.ship.trial import FailedTrialError, Trial, run_trial
+from adaexplore.sandbox.lock import device_lock
+from adaexplore.ship.trial import LIMIT_S, FailedTrialError, Trial, place_of_trial, run_trial
 from adaexplore.ship.write import VERDICTS
 
 
@@ -76,8 +77,10 @@ class Checked:
             yield Finding(now.workload, "is fast", "" if is_fast else slow)
 
 
-def check(folder: Path, *, tolerance: float) -> Checked:
+def check(folder: Path, *, tolerance: float, limit_s: float = LIMIT_S) -> Checked:
     """Verify and time a package again; `tolerance` is the part of the speedup that may be lost.
+
+    A package without a result after `limit_s` seconds does not run.
 
     Raises `BadInputError` for a folder that is no package or a damaged one, and on a machine
     without its GPU.
@@ -91,7 +94,8 @@ def check(folder: Path, *, tolerance: float) -> Checked:
     with _damage(folder / VERDICTS) as verdicts:
         shipped = Trial.from_json(json.loads(verdicts.read_text(encoding="utf-8"))["trial"])
     try:
-        today = run_trial(folder, spec.name)
+        with device_lock(place_of_trial(spec.device), exclusive=True):
+            today = run_trial(folder, spec.name, limit_s)
     except FailedTrialError as error:
         return Checked(spec.name, spec.error, tolerance, shipped, None, str(error))
     return Checked(spec.name, spec.error, tolerance, shipped, today)

@@ -15,8 +15,9 @@ from adaexplore.core.version import __version__
 from adaexplore.package.describe import describe_kernel
 from adaexplore.package.files import write_spec
 from adaexplore.runtime.spec import Spec
+from adaexplore.sandbox.lock import device_lock
 from adaexplore.ship.hub import refuse_compiled, write_hub
-from adaexplore.ship.trial import FailedTrialError, Trial, run_trial
+from adaexplore.ship.trial import FailedTrialError, Trial, place_of_trial, run_trial
 from adaexplore.ship.winner import Winner, winner_of
 from adaexplore.ship.write import package_name, write_package, write_verdicts
 
@@ -106,7 +107,8 @@ def _tried(winner: Winner, spec: Spec, folder: Path, home: Path) -> tuple[Spec, 
 
 def _trial(winner: Winner, folder: Path, spec: Spec) -> Trial:
     try:
-        return run_trial(folder, spec.name)
+        with device_lock(place_of_trial(spec.device), exclusive=True):
+            return run_trial(folder, spec.name)
     except FailedTrialError as error:
         raise BadInputError(
             f"{winner.problem.name}: the kernel fails when it is tried: {error}"

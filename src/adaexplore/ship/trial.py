@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 
 class FailedTrialError(Exception):
-    """The package ended without a result; the text is the last line of its error."""
+    """The package gave no result; the text is the last line of its error, or that it took long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +64,26 @@ class Trial:
         return Trial(**{**data, "workloads": workloads})
 
 
-def run_trial(folder: Path, name: str) -> Trial:
-    """Verify and time the package in a folder; raise `FailedTrialError` where that fails."""
+def place_of_trial(device: str) -> str:
+    """Return the device, with its index, that a package of a kind of device is tried on."""
+    return "cpu" if device == "cpu" else f"{device}:0"
+
+
+LIMIT_S = 1800.0
+"""Time of a trial: compiling the original takes minutes, and a kernel that hangs has no end."""
+
+
+def run_trial(folder: Path, name: str, limit_s: float = LIMIT_S) -> Trial:
+    """Verify and time the package in a folder; raise `FailedTrialError` where that fails.
+
+    The caller holds its device alone. After `limit_s` seconds it and all processes that it started
+    are killed.
+    """
     paths = [str(folder.resolve() / "src"), os.environ.get("PYTHONPATH", "")]
-    done = subprocess.run(
+    with subprocess.Popen(
         [sys.executable, "-m", f"{name}.verify"],
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
         env={
             **os.environ,
@@ -75,7 +91,15 @@ def run_trial(folder: Path, name: str) -> Trial:
             "PYTHONDONTWRITEBYTECODE": "1",
         },
         cwd=folder,
-    )
-    if done.returncode != 0:
-        raise FailedTrialError((done.stderr.strip().splitlines() or ["no message"])[-1])
-    return Trial.from_json(json.loads(done.stdout.splitlines()[-1]))
+        start_new_session=True,
+    ) as process:
+        try:
+            out, err = process.communicate(timeout=limit_s)
+        except subprocess.TimeoutExpired:
+            raise FailedTrialError(f"it gave no result in {limit_s:g} s") from None
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+    if process.returncode != 0:
+        raise FailedTrialError((err.strip().splitlines() or ["no message"])[-1])
+    return Trial.from_json(json.loads(out.splitlines()[-1]))

@@ -1,12 +1,16 @@
 """Groups of modules that are alike, their times, and their ranking as problems."""
 
+import fcntl
+
 import pytest
 import torch
 from small_models import Cnn, Decoder, Encoder
 from torch import nn
 
+from adaexplore.model import rank as rank_module
 from adaexplore.model.calls import calls_of
 from adaexplore.model.rank import CaptureOptions, rank_model
+from adaexplore.sandbox.lock import lock_file
 
 
 @pytest.fixture
@@ -16,6 +20,36 @@ def one_thread():
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+def holder_of(device):
+    """Tell who holds the device: a thread that times, several at work, or nobody."""
+    with lock_file(device).open() as lock:
+        for kind, held in ((fcntl.LOCK_SH, "one alone"), (fcntl.LOCK_EX, "several")):
+            try:
+                fcntl.flock(lock, kind | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return held
+    return "nobody"
+
+
+@pytest.fixture(autouse=True)
+def device_is_held(monkeypatch):
+    """Whoever works on the device holds it, and whoever measures it holds it alone."""
+    found = {}
+
+    def watched(name, does):
+        def watching(*given, **named):
+            found.setdefault(name, set()).add(holder_of("cpu"))
+            return does(*given, **named)
+
+        return watching
+
+    for name in ("look", "capture", "work_of", "measure_peaks"):
+        monkeypatch.setattr(rank_module, name, watched(name, getattr(rank_module, name)))
+    yield
+    assert found.pop("measure_peaks") == {"one alone"}
+    assert found == {name: {"several"} for name in ("look", "capture", "work_of")}
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """Models that cannot be used: one line each, and the model is left exactly as it was."""
 
 import copy
+from dataclasses import dataclass
 
 import pytest
 import torch
@@ -9,7 +10,10 @@ from torch import nn
 
 from adaexplore.core.errors import BadInputError
 from adaexplore.model.calls import calls_of
+from adaexplore.model.groups import has_hooks
+from adaexplore.model.kept import refuse_unfit
 from adaexplore.model.rank import CaptureOptions, rank_model
+from adaexplore.model.unseen import Original
 
 X = torch.rand(2, 4, 32)
 
@@ -138,6 +142,69 @@ def test_a_hook(rank):
     model = Encoder()
     model.blocks[1].inner.register_forward_hook(lambda *_: None)
     assert "blocks.1.inner has a hook" in reason(rank(model, [(X,)]), "blocks.1")
+
+
+@pytest.mark.parametrize("kind", ["forward", "forward_pre", "full_backward", "full_backward_pre"])
+def test_hooks_of_gradients_are_hooks_too(kind):
+    layer = nn.Linear(2, 2)
+    assert not has_hooks(layer)
+    getattr(layer, f"register_{kind}_hook")(lambda *_: None)
+    assert has_hooks(layer)
+
+
+def test_a_hook_of_all_modules(rank):
+    hook = nn.modules.module.register_module_forward_hook(lambda *_: None)
+    try:
+        with pytest.raises(BadInputError, match="hooks of all modules are set"):
+            rank(Encoder(), [(X,)])
+    finally:
+        hook.remove()
+
+
+@dataclass
+class Arguments:
+    x: torch.Tensor
+    factor: int = 2
+
+
+class Given(nn.Module):
+    """Takes what it computes with in a dataclass."""
+
+    def forward(self, given):
+        return given.x.sin() * given.factor + given.x.cos()
+
+
+class Typed(nn.Module):
+    """Takes a dtype, which no package can compare."""
+
+    def forward(self, x, dtype):
+        return x.sin().to(dtype) + x.cos()
+
+
+class Both(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.given = Given()
+        self.typed = Typed()
+
+    def forward(self, given):
+        return self.typed(self.given(given), torch.float32)
+
+
+def test_calls_that_a_package_finds_and_calls_that_none_could_find(rank):
+    ranking = rank(Both(), [(Arguments(X),)])
+    assert reason(ranking, "given") == ""
+    assert "no plain data" in reason(ranking, "typed")
+
+
+def test_tensors_in_a_dataclass_are_seen():
+    with pytest.raises(BadInputError, match=r"lie on cpu and meta; move all to one device$"):
+        refuse_unfit(Wrapped(Given()).eval(), calls_of([(Arguments(X.to("meta")),)]))
+    original = Original(Given(), calls_of([(Arguments(X),), (Arguments(X + 1),)]), "fp32", "cpu")
+    unseen = original._calls[0].args[0].x
+    assert not torch.equal(unseen, X)
+    assert torch.equal(unseen.flatten().sort().values, X.flatten().sort().values)
+    assert original._wide is not None
 
 
 def test_a_lambda_in_a_module_without_a_graph(rank):

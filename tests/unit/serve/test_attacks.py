@@ -57,10 +57,12 @@ def test_guesses_are_slowed_and_do_not_lock_out_who_has_a_token(tmp_path):
     assert codes == [401] * 30 + [429] * 2
 
 
-@pytest.mark.parametrize("path", ["", "/result", "/events", "/cancel", "/files/best.py"])
+@pytest.mark.parametrize(
+    "path", ["", "/result", "/events", "/cancel", "/continue", "/files/best.py"]
+)
 def test_another_users_job_is_as_unknown_as_one_that_is_not_there(service, job, path):
     mallory = service.new_token("mallory")
-    method = "POST" if path == "/cancel" else "GET"
+    method = "POST" if path in ("/cancel", "/continue") else "GET"
     theirs = service.ask(method, f"/v1/jobs/{job}{path}", token=mallory)
     nothing = service.ask(method, f"/v1/jobs/{'0' * 24}{path}", token=mallory)
     assert (theirs.status_code, theirs.text) == (nothing.status_code, nothing.text)
@@ -95,6 +97,22 @@ def test_a_token_without_a_scope_is_refused(service, scope):
         403,
         f"this token lacks the scope '{scope}'",
     )
+
+
+def test_a_job_goes_on_only_for_a_token_with_its_scopes(service):
+    user = f"user{time.monotonic_ns()}"
+    asks = {"model": ["openai:x"]}
+    with service.client(service.new_token(user)) as client:
+        job = client.submit_search(problem_of("p", PROBLEM), asks)
+        client.cancel(job.id)
+        for scopes, lacking in ((("models",), "search"), (("search",), "models")):
+            limited = service.new_token(user, scopes=scopes)
+            answer = service.ask("POST", f"/v1/jobs/{job.id}/continue", limited)
+            assert answer.status_code == 403
+            assert answer.json()["detail"] == f"this token lacks the scope '{lacking}'"
+        assert client.job(job.id).state == "cancelled"
+        assert client.go_on(job.id).state == "queued"
+        client.cancel(job.id)
 
 
 NAMES = [

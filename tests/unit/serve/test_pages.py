@@ -272,12 +272,17 @@ def test_a_revoked_token_and_a_logout_end_the_login(team):
     assert other.get("/").status_code == 303
 
 
-def test_stop_cancels_the_job(team):
+def test_a_job_is_stopped_and_continued(team):
     job = team.service.client().submit_search(problem_of("relu", PROBLEM), {})
     client = team.browser(team.service.token)
     home = client.get("/").text
     path = re.search(r'href="(/runs/\w+)">\s*<span class="card-head"><b>relu', home)[1]
     fields, headers = {"csrf": csrf_in(client.get(path))}, {"Origin": team.service.url}
-    assert client.post(f"{path}/continue", data=fields, headers=headers).status_code == 404
-    assert client.post(f"{path}/stop", data=fields, headers=headers).status_code == 303
-    assert team.service.client().job(job.id).state == "cancelled"
+    for action, status, state in (
+        ("continue", 409, "queued"),
+        ("ask", 404, "queued"),
+        ("stop", 303, "cancelled"),
+        ("continue", 303, "queued"),
+    ):
+        answer = client.post(f"{path}/{action}", data=fields, headers=headers)
+        assert (answer.status_code, team.service.client().job(job.id).state) == (status, state)

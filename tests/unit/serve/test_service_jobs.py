@@ -10,7 +10,7 @@ import pytest
 from services import EVERYTHING
 from sqlalchemy import event
 
-from adaexplore.core.errors import InfrastructureError
+from adaexplore.core.errors import BadInputError, InfrastructureError
 from adaexplore.serve.jobs import Jobs, NewJob, QuotaError
 from adaexplore.serve.messages import JobResult
 from adaexplore.serve.tables import open_folder
@@ -165,6 +165,30 @@ def test_events_are_numbered_and_end_with_the_state(jobs):
     ]
     assert jobs.events(job.id, after=3) == found[3:]
     assert jobs.result(job.id).headline == "2x"
+
+
+def test_a_search_that_was_stopped_goes_on_and_readers_of_its_events_do_not_end_before(jobs):
+    job = jobs.submit(EVERYTHING, replace(new(), kind="search"))
+    with pytest.raises(BadInputError, match="the job is queued; one that was stopped"):
+        jobs.go_on(EVERYTHING, job.id)
+    jobs.take_next()
+    jobs.cancel(job.id)
+    jobs.end(job.id, "cancelled", files=[], result=JobResult())
+    with pytest.raises(QuotaError, match="0 jobs are queued or running"):
+        jobs.go_on(replace(EVERYTHING, most_jobs=0), job.id)
+    assert jobs.go_on(replace(EVERYTHING, most_candidates=1), job.id).state == "queued"
+    texts = [event.text for event in jobs.events(job.id)]
+    assert texts == ["queued", "running", "stopped", "queued"]
+    assert jobs.take_next().id == job.id
+    assert jobs.cancelling() == []
+
+
+def test_an_evaluation_does_not_go_on(jobs):
+    """It would judge all its candidates again, which count once."""
+    job = jobs.submit(EVERYTHING, new())
+    jobs.cancel(job.id)
+    with pytest.raises(BadInputError, match="submit it again"):
+        jobs.go_on(EVERYTHING, job.id)
 
 
 def test_old_jobs_are_forgotten_with_their_folders(jobs, monkeypatch):

@@ -16,6 +16,9 @@ class Block(nn.Module):
     def __init__(self):
         super().__init__()
         self.linear = nn.Linear(4, 4)
+        self.pairs = ({"a": [1, (2.0, None)]}, "b")
+        self.many = list(range(100))
+        self.objects = [object()]
 
     def forward(self, x, pair=None, *, scale=1.0):
         return {"y": self.linear(x) * scale, "rest": (x, None)}
@@ -68,6 +71,9 @@ def test_a_changed_constant_class_or_code_is_another_structure(interface):
         layer.constants for layer in interface.layers
     ]
     assert layers_of(other)[1].constants != interface.layers[1].constants
+    assert interface.layers[0].constants == {"pairs": ({"a": [1, (2.0, None)]}, "b")}
+    same.pairs[0]["a"][1] = [2.0, None]  # a list, where a tuple was
+    assert layers_of(same)[0].constants != interface.layers[0].constants
 
 
 def test_an_opaque_argument_is_refused():

@@ -111,6 +111,14 @@ def change_constant(model):
     model.blocks[0].norm.eps = 0.5
 
 
+def change_collection(model):
+    model.blocks[0].factors["residual"][0] = 2.0
+
+
+def replace_tensor(model):
+    model.blocks[0].offset = torch.ones(16)
+
+
 def change_function(model):
     model.blocks[0].act = nn.functional.relu
 
@@ -136,7 +144,8 @@ def add_layer(model):
     model.blocks[0].more = nn.Identity()
 
 
-REFUSED = [wrap, change_constant, change_function, cast, add_bias, patch, hook, add_layer]
+REFUSED = [wrap, change_constant, change_collection, replace_tensor, change_function, cast]
+REFUSED += [add_bias, patch, hook, add_layer]
 
 
 @pytest.mark.parametrize("change", REFUSED)
@@ -212,6 +221,15 @@ def test_a_training_step_is_the_original_s(kernel, fast, plain, x):
     assert kernel.refusals() == {}
 
 
+@pytest.mark.filterwarnings("ignore:.*not a double precision")
+def test_gradients_agree_with_differences(kernel, fast, x):
+    given = x.clone().requires_grad_()
+    assert torch.autograd.gradcheck(fast, given, eps=1e-2, atol=1e-2, rtol=1e-2)
+    ran = kernel.runs()
+    assert ran > 2 * x.numel()  # the differences are those of the kernel's outputs
+    assert kernel.refusals() == {}
+
+
 def test_compiled_whole_with_gradients(kernel, fast, plain, x):
     compiled = torch.compile(fast, fullgraph=True, backend="aot_eager")
     compiled(x).sum().backward()
@@ -226,11 +244,32 @@ def test_compiled_whole_with_gradients(kernel, fast, plain, x):
 
 
 @torch.no_grad()
+@pytest.mark.parametrize("strict", [False, True])
+def test_an_exported_model_has_the_kernel(strict, kernel, fast, plain, x):
+    program = torch.export.export(fast, (x,), strict=strict)
+    assert str(program.graph).count("block_kernel") == 2
+    assert kernel.refusals() == {}
+    before = kernel.runs()
+    assert_same(program.module(), plain, x)
+    assert kernel.runs() == before + 2
+
+
+@pytest.mark.slow
+@torch.no_grad()
+def test_a_package_of_aotinductor_runs_the_kernel(kernel, fast, plain, x, tmp_path):
+    program = torch.export.export(fast, (x,))
+    file = torch._inductor.aoti_compile_and_package(program, package_path=str(tmp_path / "m.pt2"))
+    before = kernel.runs()
+    assert_same(torch._inductor.aoti_load_package(file), plain, x)
+    assert kernel.runs() == before + 2
+
+
+@torch.no_grad()
 def test_a_compiled_model_notices_a_change(kernel, fast, plain, x):
     torch.compiler.reset()
     compiled = torch.compile(fast, backend="eager")
     assert_same(compiled, plain, x)
-    for change in (scale_weights, change_constant, wrap):
+    for change in (scale_weights, change_collection, replace_tensor, change_constant, wrap):
         both(change, fast, plain)
         assert_same(compiled, plain, x)
     assert_same(compiled, plain, torch.rand(6, 16))

@@ -1,6 +1,7 @@
 """`adaexplore check` tells whether a package still keeps what it promised."""
 
 import json
+import os
 import shutil
 import sys
 from dataclasses import replace
@@ -10,8 +11,9 @@ import pytest
 from shipped_blocks import no_compiler
 
 from adaexplore.cli import main
+from adaexplore.sandbox.lock import holders
 from adaexplore.ship.check import Checked
-from adaexplore.ship.trial import FailedTrialError, Trial, WorkloadTrial
+from adaexplore.ship.trial import FailedTrialError, Trial, WorkloadTrial, run_trial
 
 THEN = Trial("2.9.0", "3.5.0", "9.0", (WorkloadTrial("8x8", 1e-7, 10.0, 20.0, 15.0),))
 
@@ -82,13 +84,30 @@ def test_a_kernel_that_became_wrong_and_slow(package, tmp_path, check):
 
 
 def test_a_kernel_that_no_longer_builds(package, check, monkeypatch):
-    def run_trial(folder, name):
+    def run_trial(folder, name, limit_s):
+        assert os.getpid() in holders("cpu")  # others of ours time nothing meanwhile
         raise FailedTrialError("no such header")
 
     monkeypatch.setattr("adaexplore.ship.check.run_trial", run_trial)
     code, text = check(package)
     assert code == 1
     assert text == ("block_kernel: FAILED; 3x16: no such header; 1x16: no such header\n")
+
+
+def test_a_kernel_that_hangs_is_no_result_and_leaves_no_process(tmp_path, is_running, eventually):
+    home = tmp_path / "src" / "hangs"
+    home.mkdir(parents=True)
+    (home / "__init__.py").touch()
+    (home / "verify.py").write_text(
+        "import os, subprocess, sys, time\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
+        "open('pids', 'w').write(f'{os.getpid()} {child.pid}')\n"
+        "time.sleep(600)\n"
+    )
+    with pytest.raises(FailedTrialError, match=r"^it gave no result in 1 s$"):
+        run_trial(tmp_path, "hangs", limit_s=1.0)
+    pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
+    assert eventually(lambda: not any(map(is_running, pids)))
 
 
 def test_bad_orders_of_a_check_are_one_line(package, tmp_path, check):

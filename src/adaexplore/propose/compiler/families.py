@@ -150,7 +150,7 @@ def knobs(device: str, precision: Precision) -> dict[str, Knob]:
     """Return the knobs that a small step may change."""
     found = dict(_CUDA_KNOBS if device.startswith("cuda") else _CPU_KNOBS)
     if device.startswith("cuda") and precision == "fp32":
-        found["dot_precision"] = Knob(("", "tf32x3"), _needs("gemm"))
+        found["dot_precision"] = Knob(("", "tf32x3", "bf16x3"), _needs("gemm"))
     if precision == "half":
         found["autocast"] = Knob((False, True))
     return found

@@ -164,8 +164,8 @@ class Pages:
         reader, entry = await self._found(request)
         fields = await self._guard.form(request, getattr(request.state, "session", ""))
         action = request.path_params["action"]
-        if action != "stop" and not reader.shelf.may_change:
-            raise HTTPException(404, "this can only be stopped here")
+        if action in ("ask", "tell") and not reader.shelf.may_answer:
+            raise HTTPException(404, "prompts are not answered here")
         try:
             await run_in_threadpool(self._carry_out, action, reader, entry, fields)
         except BadInputError as error:

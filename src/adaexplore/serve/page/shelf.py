@@ -10,7 +10,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal, Protocol
@@ -47,8 +47,11 @@ class Entry:
 class Shelf(Protocol):
     """The runs and campaigns that one reader may see, and what the reader may do with them."""
 
-    may_change: bool
-    """True where the reader may continue searches and answer prompts, not only stop them."""
+    may_answer: bool
+    """True where the reader may answer prompts."""
+
+    resumable: Collection[str]
+    """The states from which the reader may continue what does not wait for answers."""
 
     private: str
     """The folder whose place no page tells; empty where it is the reader's own."""
@@ -136,7 +139,8 @@ class FolderShelf:
     Searches that are continued outlive this process, as if begun in another terminal.
     """
 
-    may_change = True
+    may_answer = True
+    resumable: Collection[str] = ("stopped", "waiting")
     private = ""
 
     def __init__(self, folders: Sequence[Path]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
 
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -12,8 +13,10 @@ from starlette.routing import Route
 
 from adaexplore.core.errors import BadInputError
 from adaexplore.serve.access import Gate
-from adaexplore.serve.jobs import Jobs
+from adaexplore.serve.accounts import Account
+from adaexplore.serve.jobs import RESUMABLE, Jobs, QuotaError
 from adaexplore.serve.messages import JobInfo
+from adaexplore.serve.orders import continue_job
 from adaexplore.serve.page.guard import HEADERS, FormGuard
 from adaexplore.serve.page.routes import Pages, page_response
 from adaexplore.serve.page.shelf import Entry, Kind, entry_of, find_entries
@@ -27,13 +30,14 @@ _LOGIN = "/login"
 
 
 class JobShelf:
-    """The searches and campaigns among a user's jobs; they can be stopped, not continued."""
+    """The searches and campaigns among a user's jobs; they can be stopped and continued."""
 
-    may_change = False
+    may_answer = False
+    resumable: Collection[str] = RESUMABLE
 
-    def __init__(self, jobs: Jobs, user: str) -> None:
+    def __init__(self, jobs: Jobs, account: Account) -> None:
         self._jobs = jobs
-        self._user = user
+        self._account = account
         self.private = str(jobs.folder)
         self._at = 0.0
         self._found: list[Entry] = []
@@ -43,7 +47,7 @@ class JobShelf:
         """See `Shelf`."""
         now = time.monotonic()
         if now - self._at > _LOOK_S:
-            jobs = self._jobs.of_user(self._user, _MOST_JOBS)
+            jobs = self._jobs.of_user(self._account.user, _MOST_JOBS)
             found = {job.id: self._entries_of(job) for job in jobs if job.kind != "evaluation"}
             by_id = {job.id: job for job in jobs}
             self._job_of = {e.key: by_id[i] for i, some in found.items() for e in some}
@@ -70,7 +74,10 @@ class JobShelf:
 
     def go_on(self, entry: Entry) -> None:
         """See `Shelf`."""
-        raise BadInputError(f"{entry.name}: a job of the service cannot be continued")
+        try:
+            continue_job(self._jobs, self._account, self._job_of[entry.key])
+        except QuotaError as error:
+            raise BadInputError(str(error)) from None
 
 
 class TeamPages:
@@ -100,7 +107,7 @@ class TeamPages:
         except HTTPException as error:
             raise to_login if error.status_code == 401 else error from None
         request.state.session = token
-        return Reader(JobShelf(self._jobs, account.user), self._guard.field(token), account.user)
+        return Reader(JobShelf(self._jobs, account), self._guard.field(token), account.user)
 
     async def _login(self, request: Request) -> Response:
         if request.method == "GET":

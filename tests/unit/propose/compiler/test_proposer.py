@@ -127,6 +127,16 @@ def test_small_steps_turn_one_knob() -> None:
         assert proposal.settings["family"] == parent.proposal.settings["family"]
 
 
+def test_small_steps_emulate_fp32_products_in_parts_of_tf32_and_of_bf16() -> None:
+    proposer, where = CompilerProposer(Job("triton"), 60.0), problem("cuda:0")
+    history = steps(proposer, 1, where)
+    contexts = (
+        Context(where, "small", seed, window=history, history=history) for seed in range(400)
+    )
+    chosen = [proposed(proposer, each).settings["knobs"] for each in contexts]
+    assert {each.get("dot_precision", "") for each in chosen} == {"", "tf32x3", "bf16x3"}
+
+
 def test_small_steps_on_a_gpu_also_change_launches() -> None:
     proposer = CompilerProposer(Job("triton"), 60.0)
     where = problem("cuda:0")
