@@ -31,8 +31,7 @@ from typing import Any
 
 import httpx
 
-from adaexplore.serve.accounts import Account, add_token
-from adaexplore.serve.tables import open_folder
+from adaexplore.serve import Account, add_token, open_folder
 
 PROBLEM = """
 import torch

@@ -14,6 +14,7 @@ ROOTS = {
     *(f"adaexplore.{name}" for name in ("core", "run", "search", "store", "memory", "report")),
     *(f"adaexplore.{name}" for name in ("problems", "propose", "evaluate", "sandbox", "llm")),
     "adaexplore.cli",
+    "adaexplore.serve",
 }
 
 
