@@ -20,7 +20,7 @@ from adaexplore.problems.solutions.specification import (
 )
 from adaexplore.run.api import Judged
 from adaexplore.run.results import summary_of
-from adaexplore.run.uses import header
+from adaexplore.run.uses import to_use
 from adaexplore.store import Store, read_run
 
 
@@ -79,7 +79,7 @@ def claimed_winner(store: Store, path: Path) -> ClaimedKernel:
     if not is_claimable(verdict):
         raise BadInputError(f"{path} claims no kernel: step {node.id} may wait for other blocks")
     uses = [] if isinstance(verdict, Failed) else verdict.uses
-    source = header(uses) + node.candidate.source
+    source = to_use(node.candidate.source, uses)
     return ClaimedKernel(node, source, verdict, summary.headline.sentence, summary.labels)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from dataclasses import replace
 from textwrap import wrap
@@ -11,12 +12,17 @@ from adaexplore.core.evaluation import Evaluation, Passed
 from adaexplore.core.protocols.evaluator import Evaluator, TriesUses
 from adaexplore.core.text.uses import describe_uses
 from adaexplore.core.uses import Use
+from adaexplore.run.no_backward import refusing_backward
 
 _WIDTH = 100
 _TITLE = (
     "# The winner of a search by AdaExplore. It was also tried as a module in a user's hands:",
     '# (docs/evaluator.md, "Uses outside the judge", says what each trial does)',
 )
+_REFUSES = f"""
+
+ModelNew.forward = {refusing_backward.__name__}(ModelNew.forward)
+"""
 
 
 def with_uses(evaluation: Evaluation, candidate: Candidate, evaluator: Evaluator) -> Evaluation:
@@ -34,13 +40,17 @@ def with_uses(evaluation: Evaluation, candidate: Candidate, evaluator: Evaluator
     return replace(evaluation, uses=evaluator.try_uses(candidate))
 
 
-def header(uses: Sequence[Use]) -> str:
-    """Return the uses as comments at the top of a source, empty where none was tried.
+def to_use(source: str, uses: Sequence[Use]) -> str:
+    """Return the source of a winner for its users: with its uses as comments at the top.
 
     They may quote a candidate's exceptions, so none is on the first two lines, where Python looks
-    for an encoding.
+    for an encoding. If gradients get lost, code at the end lets a backward pass raise.
     """
     lines = [*_TITLE] if uses else []
     for _, text in describe_uses(uses):
         lines += wrap(text, _WIDTH, initial_indent="# - ", subsequent_indent="#   ")
-    return "".join(f"{line}\n" for line in lines)
+    if not any(use.outcome == "detached" for use in uses):
+        return "".join(f"{line}\n" for line in lines) + source
+    lines.append("# The last lines of this file let a backward pass raise.")
+    header = "".join(f"{line}\n" for line in lines)
+    return f"{header}{source.rstrip()}\n\n\n{inspect.getsource(refusing_backward)}{_REFUSES}"

@@ -13,7 +13,7 @@ from adaexplore.core.node import Node
 from adaexplore.core.protocols.evaluator import Evaluator
 from adaexplore.core.protocols.listener import Confirming, Waiting
 from adaexplore.run.ledger import Ledger
-from adaexplore.run.uses import header, with_uses
+from adaexplore.run.uses import to_use, with_uses
 from adaexplore.search import next_to_confirm, settled
 from adaexplore.store import Confirmation, Store
 
@@ -117,12 +117,13 @@ def _confirmations(store: Store) -> dict[int, list[Evaluation]]:
 def write_best(nodes: Sequence[Node], confirmed: Mapping[int, Evaluation], path: Path) -> None:
     """Write the kernel of the leading step; the file is complete at every moment.
 
-    Its first lines say which uses hold, where they were tried.
+    Its first lines say which uses hold, where they were tried; a backward pass without gradients
+    raises.
     """
     leader = leader_of({node.id: node.evaluation for node in nodes}, confirmed)
     if leader:
         draft = path.with_suffix(".py.new")
         uses = leader.evaluation.uses if isinstance(leader.evaluation, Passed) else ()
         source = nodes[leader.node_id - 1].candidate.source
-        draft.write_text(header(uses) + source, encoding="utf-8")
+        draft.write_text(to_use(source, uses), encoding="utf-8")
         draft.replace(path)
