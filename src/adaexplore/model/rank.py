@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from statistics import fmean
 
@@ -19,7 +20,17 @@ from adaexplore.core.ranking import CallTime, ModelRanking, RankedGroup
 from adaexplore.evaluate.timing.clock import clock_for
 from adaexplore.evaluate.timing.roofline import RooflineModel, measure_peaks, work_of
 from adaexplore.model.calls import ModelCall
-from adaexplore.model.groups import Group, forms_of, group_modules, typical
+from adaexplore.model.cuts import CutForward, OperationRun, in_place
+from adaexplore.model.cutting import cut_forwards
+from adaexplore.model.groups import (
+    Group,
+    covers_of,
+    forms_of,
+    group_modules,
+    joined,
+    outside,
+    typical,
+)
 from adaexplore.model.kept import left_alone, refuse_unfit
 from adaexplore.model.profile import CallProfile, profile
 from adaexplore.model.seen import Form, Seen, examples, look
@@ -34,11 +45,15 @@ _MOST_CAPTURED = 8
 
 @dataclass(frozen=True, slots=True)
 class CapturedGroup:
-    """A group as a problem, with the forms of calls that are its workloads, in their order."""
+    """A group as a problem, with the forms of calls that are its workloads, in their order.
+
+    Runs of operations lie in the forwards `cuts`.
+    """
 
     group: Group
     captured: Captured
     forms: tuple[Form, ...]
+    cuts: tuple[CutForward, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +91,14 @@ def rank_model(
     run.
     """
     device = refuse_unfit(model, calls)
-    with left_alone(model) as changed:
+    cuts, changed = _cut(model, calls, device)
+    with left_alone(model), in_place(cuts.values()):
         profiles = profile(model, calls, device)
         with device_lock(device, exclusive=False):
             seen = look(model, calls)
-    groups = group_modules(model, seen, profiles, changed)
-    with left_alone(model):
-        ranked = _Ranked(model, calls, options, seen, profiles, device)
+    groups = group_modules(model, seen, profiles, changed, _runs_of(cuts))
+    with left_alone(model), in_place(cuts.values()):
+        ranked = _Ranked(model, calls, options, seen, profiles, device, cuts)
         for group in groups:
             ranked.add(group)
     times = tuple(CallTime(one.name, one.time_us) for one in profiles)
@@ -97,18 +113,49 @@ def recapture(
     model: nn.Module, calls: Sequence[ModelCall], ranking: ModelRanking, options: CaptureOptions
 ) -> RankedModel:
     """Capture the chosen groups of a ranking again; raise as `rank_model` does."""
-    refuse_unfit(model, calls)
+    cuts, _ = _cut(model, calls, refuse_unfit(model, calls))
     problems = {}
-    with left_alone(model), device_lock(ranking.device, exclusive=False):
+    locked = device_lock(ranking.device, exclusive=False)
+    with left_alone(model), in_place(cuts.values()), locked:
         seen = look(model, calls)
         for row in ranking.chosen:
             if not seen.keys() >= set(row.paths):
                 raise BadInputError(f"{row.name}: the calls do not reach all of its modules")
             forms = forms_of(row.paths, seen)
-            group = Group(row.kind, row.paths, forms, row.share, row.own_share, row.operations)
+            modules = map(model.get_submodule, row.paths)
+            group = Group(
+                row.kind,
+                row.paths,
+                forms,
+                row.share,
+                row.own_share,
+                row.operations,
+                covers=tuple(chain.from_iterable(map(covers_of, row.paths, modules))),
+            )
             path = typical(row.paths, seen)
-            problems[row.name] = _captured(model, calls, options, row.name, group, path)
+            captured = _captured(model, calls, options, row.name, group, path)
+            problems[row.name] = replace(captured, cuts=_cuts_around(group, cuts))
     return RankedModel(ranking, problems)
+
+
+def _cut(
+    model: nn.Module, calls: Sequence[ModelCall], device: str
+) -> tuple[dict[str, CutForward], list[str]]:
+    """Return the forwards of modules with runs of operations, and the names that calls change."""
+    with left_alone(model) as changed, device_lock(device, exclusive=False):
+        seen = look(model, calls)
+    with left_alone(model), device_lock(device, exclusive=False):
+        return cut_forwards(model, calls, seen, changed), changed
+
+
+def _runs_of(cuts: Mapping[str, CutForward]) -> dict[str, OperationRun]:
+    return {joined(path, n): run for path, cut in cuts.items() for n, run in cut.runs.items()}
+
+
+def _cuts_around(group: Group, cuts: Mapping[str, CutForward]) -> tuple[CutForward, ...]:
+    """Return the forwards that hold the runs of a group, none for one of modules."""
+    runs = _runs_of(cuts)
+    return tuple(cuts[path.rpartition(".")[0]] for path in group.paths if path in runs)
 
 
 class _Ranked:
@@ -122,6 +169,7 @@ class _Ranked:
         seen: Mapping[str, Seen],
         profiles: Sequence[CallProfile],
         device: str,
+        cuts: Mapping[str, CutForward],
     ) -> None:
         self._model = model
         self._calls = calls
@@ -129,6 +177,7 @@ class _Ranked:
         self._seen = seen
         self._profiles = profiles
         self._device = device
+        self._cuts = cuts
         self.rows: list[RankedGroup] = []
         self.problems: dict[str, CapturedGroup] = {}
 
@@ -136,15 +185,20 @@ class _Ranked:
         """Add the row of a group, and its problem if it can be searched."""
         name = self._name(group)
         reason = group.reason or self._overlap(group)
+        if reason and not group.reason:
+            chosen = [problem.group for problem in self.problems.values()]
+            if rest := outside(group, chosen, self._seen, self._profiles):
+                self.add(rest)
+                return
         if not reason and len(self.problems) == _MOST_CAPTURED:
             reason = f"{_MOST_CAPTURED} larger groups come first"
         if not reason:
             try:
                 path = typical(group.paths, self._seen)
                 with device_lock(self._device, exclusive=False):
-                    self.problems[name] = _captured(
-                        self._model, self._calls, self._options, name, group, path
-                    )
+                    captured = _captured(self._model, self._calls, self._options, name, group, path)
+                cuts = _cuts_around(group, self._cuts)
+                self.problems[name] = replace(captured, cuts=cuts)
             except BadProblemError as error:
                 reason = str(error)
         saves, bound_by = (0.0, None) if reason else self._saves(self.problems[name])

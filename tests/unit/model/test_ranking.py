@@ -69,12 +69,14 @@ def test_equal_layers_of_a_decoder_are_one_problem_with_a_workload_for_each_shap
     model = Decoder()
     ranked = rank(model, model.calls())
     groups = by_path(ranked.ranking)
-    gated = groups["layers.0.mlp"]
-    assert gated.is_chosen
-    assert gated.paths == ("layers.0.mlp", "layers.1.mlp")
-    assert gated.calls == 4
-    shapes = [workload.name for workload in ranked.problems[gated.name].captured.problem.workloads]
-    assert sorted(shapes) == ["2x12x32", "2x1x32"]
+    _, _, name, *_ = groups["layers.0.mlp"].reason.replace(",", "").split()  # overlaps with ...
+    group = ranked.problems[name].group
+    assert group.kind.startswith("Layer.")
+    assert [path.rpartition(".")[0] for path in group.paths] == ["layers.0", "layers.1"]
+    assert group.calls == 4
+    shapes = [workload.name for workload in ranked.problems[name].captured.problem.workloads]
+    assert len(shapes) == 2
+    assert all("2x12x32" in shape or "2x1x32" in shape for shape in shapes)
     assert [call.name for call in ranked.ranking.calls] == ["prefill", "decode"]
     assert "writes to a tensor" in groups["layers.0"].reason  # its cache
 
@@ -129,5 +131,6 @@ def test_a_group_is_captured_with_the_memory_layout_of_most_of_its_modules(rank)
 
 def test_a_cnn_of_stages(rank):
     ranked = rank(Cnn(), [(torch.rand(2, 3, 8, 8),), (torch.rand(4, 3, 8, 8),)])
-    assert {"stem", "stage"} <= {path for group in ranked.ranking.chosen for path in group.paths}
-    assert len(ranked.problems["Sequential"].captured.problem.workloads) == 2
+    covered = {path for one in ranked.problems.values() for path in one.group.covers}
+    assert {"stem", "stage"} <= covered  # alone, or in a run with what follows
+    assert {len(one.captured.problem.workloads) for one in ranked.problems.values()} == {2}
