@@ -79,13 +79,17 @@ class Placements:
 
     def put(self, names: Collection[str]) -> None:
         """Put the kernels of these groups into the model, and take all others out."""
+        mine = [each for forwards in self._forwards.values() for each in forwards]
+        for forward in mine:
+            own = vars(forward.module)
+            if own.get("forward") is forward:
+                del own["forward"]
         for name, forwards in self._forwards.items():
-            for forward in forwards:
+            for forward in forwards if name in names else ():
                 own = vars(forward.module)
-                if name in names:
-                    own["forward"] = forward
-                elif own.get("forward") is forward:
-                    del own["forward"]
+                before = own.get("forward")  # the kernel for another kind of calls
+                forward.otherwise = before if any(before is each for each in mine) else None
+                own["forward"] = forward
         wanted = {id(cut) for name in names for cut in self._cuts.get(name, ())}
         for cut in self._all_cuts():
             if id(cut) in wanted:

@@ -6,7 +6,6 @@ import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from pathlib import Path
 from statistics import fmean
 
@@ -30,6 +29,7 @@ from adaexplore.model.groups import (
     joined,
     outside,
     typical,
+    with_times,
 )
 from adaexplore.model.kept import left_alone, refuse_unfit
 from adaexplore.model.profile import CallProfile, profile
@@ -38,6 +38,7 @@ from adaexplore.problems.live import INTERFACE, capture
 from adaexplore.problems.optimized import Captured, own_randomness
 from adaexplore.sandbox.lock import device_lock
 from adaexplore.sandbox.user.user_code import Instance
+from adaexplore.search.headroom import DISPROVED
 
 _MOST_CAPTURED = 8
 """Capturing takes seconds, and the groups behind the first few save next to nothing."""
@@ -99,8 +100,7 @@ def rank_model(
     groups = group_modules(model, seen, profiles, changed, _runs_of(cuts))
     with left_alone(model), in_place(cuts.values()):
         ranked = _Ranked(model, calls, options, seen, profiles, device, cuts)
-        for group in groups:
-            ranked.add(group)
+        ranked.fill(groups)
     times = tuple(CallTime(one.name, one.time_us) for one in profiles)
     rows = sorted(ranked.rows, key=lambda row: (not row.is_chosen, -row.saves, -row.share))
     ranking = ModelRanking(
@@ -122,15 +122,18 @@ def recapture(
             if not seen.keys() >= set(row.paths):
                 raise BadInputError(f"{row.name}: the calls do not reach all of its modules")
             forms = forms_of(row.paths, seen)
-            modules = map(model.get_submodule, row.paths)
+            if max(row.forms) >= len(forms):
+                raise BadInputError(f"{row.name}: the calls are fewer than the run began with")
+            known = list(forms.items())
+            modules = {path: model.get_submodule(path) for path in row.paths}
             group = Group(
                 row.kind,
                 row.paths,
-                forms,
+                dict(known[i] for i in row.forms),
                 row.share,
                 row.own_share,
                 row.operations,
-                covers=tuple(chain.from_iterable(map(covers_of, row.paths, modules))),
+                covers={path: covers_of(path, module) for path, module in modules.items()},
             )
             path = typical(row.paths, seen)
             captured = _captured(model, calls, options, row.name, group, path)
@@ -181,26 +184,43 @@ class _Ranked:
         self.rows: list[RankedGroup] = []
         self.problems: dict[str, CapturedGroup] = {}
 
-    def add(self, group: Group) -> None:
-        """Add the row of a group, and its problem if it can be searched."""
-        name = self._name(group)
-        reason = group.reason or self._overlap(group)
-        if reason and not group.reason:
-            chosen = [problem.group for problem in self.problems.values()]
-            if rest := outside(group, chosen, self._seen, self._profiles):
-                self.add(rest)
-                return
-        if not reason and len(self.problems) == _MOST_CAPTURED:
-            reason = f"{_MOST_CAPTURED} larger groups come first"
-        if not reason:
-            try:
-                path = typical(group.paths, self._seen)
-                with device_lock(self._device, exclusive=False):
-                    captured = _captured(self._model, self._calls, self._options, name, group, path)
-                cuts = _cuts_around(group, self._cuts)
-                self.problems[name] = replace(captured, cuts=cuts)
-            except BadProblemError as error:
-                reason = str(error)
+    def fill(self, groups: Sequence[Group]) -> None:
+        """Add the rows of groups, and the problems of those that can be searched."""
+        pending = list(groups)
+        while pending:
+            pending.sort(key=lambda group: -group.share)
+            group = pending.pop(0)
+            name = self._name(group)
+            reason = group.reason or self._overlap(group)
+            if reason and not group.reason:
+                chosen = [problem.group for problem in self.problems.values()]
+                if rest := outside(group, chosen, self._seen, self._profiles):
+                    pending.append(rest)
+                    continue
+            if not reason and len(self.problems) == _MOST_CAPTURED:
+                reason = f"{_MOST_CAPTURED} larger groups come first"
+            if not reason:
+                try:
+                    self._capture(name, group)
+                except BadProblemError as error:
+                    reason = str(error)
+                    if len(group.forms) > 1:  # such as a graph that is another for one token
+                        pending += [self._only(group, form) for form in group.forms]
+                        continue
+            self._add(name, group, reason)
+
+    def _capture(self, name: str, group: Group) -> None:
+        path = typical(group.paths, self._seen)
+        with device_lock(self._device, exclusive=False):
+            captured = _captured(self._model, self._calls, self._options, name, group, path)
+        self.problems[name] = replace(captured, cuts=_cuts_around(group, self._cuts))
+
+    def _only(self, group: Group, form: Form) -> Group:
+        one = replace(group, forms={form: group.forms[form]})
+        return with_times(one, self._seen, self._profiles)
+
+    def _add(self, name: str, group: Group, reason: str) -> None:
+        known = list(forms_of(group.paths, self._seen))
         saves, bound_by = (0.0, None) if reason else self._saves(self.problems[name])
         self.rows.append(
             RankedGroup(
@@ -214,6 +234,7 @@ class _Ranked:
                 saves=saves,
                 bound_by=bound_by,
                 reason=reason,
+                forms=tuple(map(known.index, group.forms)),
             )
         )
 
@@ -247,8 +268,10 @@ class _Ranked:
             covered = {form: count for form, count in counted.items() if form in limits}
             if covered:
                 part = sum(covered.values()) / sum(counted.values())
+                time_us = part * one.modules[path].time_us
                 floor_us = sum(limits[form].floor_us * count for form, count in covered.items())
-                saved += max(part * one.modules[path].time_us - floor_us, 0.0)
+                is_bound = floor_us <= DISPROVED * time_us
+                saved += max(time_us - floor_us, 0.0) if is_bound else time_us
         return saved
 
     def _limits(self, captured: Captured) -> list[RooflineModel]:
@@ -278,41 +301,20 @@ def _captured(
     group: Group,
     path: str,
 ) -> CapturedGroup:
-    """Capture the member at a path, with all forms of calls if that can be, else the commonest."""
+    """Capture the member at a path, with a workload for each form of calls."""
     found = examples(model, calls, [path])[path]
-
-    def captured(forms: Sequence[Form]) -> CapturedGroup:
-        problem = capture(
-            model.get_submodule(path),
-            folder=options.folder / name,
-            name=name,
-            calls=[found[form] for form in forms],
-            language=options.language,
-            checks=options.checks,
-            seed=options.seed,
+    problem = capture(
+        model.get_submodule(path),
+        folder=options.folder / name,
+        name=name,
+        calls=[found[form] for form in group.forms],
+        language=options.language,
+        checks=options.checks,
+        seed=options.seed,
+    )
+    if not (options.folder / name / INTERFACE).exists():
+        raise BadProblemError(
+            "a value in its calls or its result is no plain data (a tensor, a number, text or "
+            "None, in a collection), so no kernel could find its calls"
         )
-        if not (options.folder / name / INTERFACE).exists():
-            raise BadProblemError(
-                "a value in its calls or its result is no plain data (a tensor, a number, text or "
-                "None, in a collection), so no kernel could find its calls"
-            )
-        return CapturedGroup(group, problem, tuple(forms))
-
-    forms = _alike(group.forms)
-    try:
-        return captured(forms)
-    except BadProblemError:
-        if len(forms) == 1:
-            raise
-        return captured(forms[:1])
-
-
-def _alike(forms: Mapping[Form, int]) -> list[Form]:
-    """Return the commonest form, and those that differ from it in the sizes of tensors alone."""
-    first, *others = forms
-
-    def kind(form: Form) -> object:
-        spec, constants, tensors = form
-        return spec, constants, [(len(shape), dtype, device) for shape, dtype, device in tensors]
-
-    return [first, *(form for form in others if kind(form) == kind(first))]
+    return CapturedGroup(group, problem, tuple(group.forms))

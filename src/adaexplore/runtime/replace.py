@@ -34,18 +34,22 @@ class Applied:
 class Forward:
     """The forward of one module: the kernel, or the original for calls that the guards refuse.
 
+    `otherwise` is, in the place of the original, the forward for another kind of calls.
     It lies among the module's own attributes, so copies and pickles of the module have their own.
     """
 
     def __init__(self, module: nn.Module, name: str) -> None:
         self.module = module
         self.name = name
+        self.otherwise: Forward | None = None
         self.verified = Verified.of(module)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the kernel where it was verified, else the original."""
         why, inputs, state = guarded(self.module, self.verified, args, kwargs)
         if why:
+            if self.otherwise is not None:
+                return self.otherwise(*args, **kwargs)
             note(self.name, why)
             return type(self.module).forward(self.module, *args, **kwargs)
         return rebuild(SPEC.interface.returned, ops.call(inputs, state))

@@ -5,12 +5,16 @@ import time
 
 import pytest
 import torch
+from small_models import Encoder
 from torch import nn
 
 from adaexplore.core.problem import Checks
 from adaexplore.model.calls import calls_of
+from adaexplore.model.placements import Placements
 from adaexplore.model.put_back import Winner, put_back
 from adaexplore.model.rank import CaptureOptions, rank_model
+from adaexplore.package.describe import describe_kernel
+from adaexplore.package.imported import import_kernel
 
 KERNEL = """
 import time
@@ -169,3 +173,29 @@ class Other(Slow):
     def forward(self, x):
         _sleep(self.wait)
         return self.function(x) * self.scale
+
+
+def test_kernels_for_two_kinds_of_calls_are_chosen_by_the_form_of_a_call(tmp_path):
+    model = Encoder().eval()
+    x, mask = torch.rand(2, 6, 32), torch.rand(2, 6)
+    calls = calls_of({"plain": (x,), "masked": {"x": x, "mask": mask}})
+    expected = [call.copied().run(model).last for call in calls]
+    ranked = rank_model(model, calls, CaptureOptions(tmp_path / "modules", Checks("fp32")))
+    placements = Placements(model)
+    for name in ("Block", "Block-2"):
+        problem = ranked.problems[name].captured.problem
+        source = problem.source.replace("class Model(", "class ModelNew(")
+        described = describe_kernel(problem, source, name.replace("-", "_"), tmp_path)
+        placements.add(name, import_kernel(described, tmp_path), ranked.problems[name].group.paths)
+    ran = placements.runs
+    for names, runs in ((("Block", "Block-2"), 6), (("Block",), 3), (("Block-2",), 3), ((), 0)):
+        with placements.only(names):
+            again = copy.deepcopy(model)
+            for each in (model, again):
+                found = [call.copied().run(each).last for call in calls]
+                torch.testing.assert_close(found, expected)
+            if len(names) == 2:
+                assert placements.refusals == {}
+        assert placements.runs == ran + 2 * runs
+        ran = placements.runs
+    assert not any("forward" in vars(module) for module in model.modules())
