@@ -69,7 +69,8 @@ class _Cutter:
         self, path: str, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
         """Cut the forward of a module for a kind of call, and try it on each form of calls."""
-        if self._is_at_work or path not in self._cuttable or not module._modules:
+        is_own = path in self._cuttable and "forward" not in vars(module)
+        if self._is_at_work or not is_own or not module._modules:
             return
         tensors = [(t.shape, t.dtype) for t in tensors_in((args, kwargs))]
         form = (kinds_of({"args": args, **kwargs}), tensors)

@@ -71,6 +71,7 @@ def placed(ranked, kernel):
     placements = Placements(model)
     placements.add("run", kernel, paths, list(cuts.values()))
     placements.put(["run"])
+    kernel.reset_refusals()
     return model, placements, copy.deepcopy(original)
 
 
@@ -247,11 +248,6 @@ def test_runs_are_found_where_the_graph_gives_the_outputs(body, runs):
     assert found.get("0", []) == runs
 
 
-def test_layers_of_a_kind_are_in_no_run():
-    layers = nn.Sequential(Gated(8), Gated(8), RmsNorm(8), nn.Linear(8, 4))
-    assert runs_of(layers, [(torch.rand(4, 8),)]) == {"": ["rmsnorm_linear"]}
-
-
 class Optional(nn.Module):
     def __init__(self):
         super().__init__()
@@ -261,6 +257,17 @@ class Optional(nn.Module):
     def forward(self, x, mask=None, *, more=1):
         y = self.inner(x).sin() * self.scale + more
         return y if mask is None else y * mask
+
+
+def test_a_forward_that_was_replaced_on_the_object_stays():
+    model = Optional()
+    model.forward = lambda x: model.inner(x).sin().cos()
+    assert cuts_of(model, [(torch.rand(4, 8),)]) == {}
+
+
+def test_layers_of_a_kind_are_in_no_run():
+    layers = nn.Sequential(Gated(8), Gated(8), RmsNorm(8), nn.Linear(8, 4))
+    assert runs_of(layers, [(torch.rand(4, 8),)]) == {"": ["rmsnorm_linear"]}
 
 
 def test_a_cut_forward_stands_for_the_kinds_of_calls_that_it_saw():
