@@ -175,7 +175,9 @@ class Other(Slow):
         return self.function(x) * self.scale
 
 
-def test_kernels_for_two_kinds_of_calls_are_chosen_by_the_form_of_a_call(tmp_path):
+@pytest.fixture
+def two_kinds(tmp_path):
+    """A model with calls of two kinds, kernels for both, and the original outputs."""
     model = Encoder().eval()
     x, mask = torch.rand(2, 6, 32), torch.rand(2, 6)
     calls = calls_of({"plain": (x,), "masked": {"x": x, "mask": mask}})
@@ -187,6 +189,11 @@ def test_kernels_for_two_kinds_of_calls_are_chosen_by_the_form_of_a_call(tmp_pat
         source = problem.source.replace("class Model(", "class ModelNew(")
         described = describe_kernel(problem, source, name.replace("-", "_"), tmp_path)
         placements.add(name, import_kernel(described, tmp_path), ranked.problems[name].group.paths)
+    return model, calls, placements, expected
+
+
+def test_kernels_for_two_kinds_of_calls_are_chosen_by_the_form_of_a_call(two_kinds):
+    model, calls, placements, expected = two_kinds
     ran = placements.runs
     for names, runs in ((("Block", "Block-2"), 6), (("Block",), 3), (("Block-2",), 3), ((), 0)):
         with placements.only(names):
@@ -199,3 +206,15 @@ def test_kernels_for_two_kinds_of_calls_are_chosen_by_the_form_of_a_call(tmp_pat
         assert placements.runs == ran + 2 * runs
         ran = placements.runs
     assert not any("forward" in vars(module) for module in model.modules())
+
+
+@pytest.mark.slow
+def test_a_compiled_model_chooses_the_kernel_for_a_kind_of_calls_too(two_kinds):
+    model, calls, placements, expected = two_kinds
+    with placements.only(placements.names):
+        compiled = torch.compile(model, fullgraph=True)
+        for call, output in zip(calls, expected, strict=True):
+            ran = placements.runs
+            torch.testing.assert_close(call.copied().run(compiled).last, output)
+            assert placements.runs == ran + 3
+    assert placements.refusals == {}
