@@ -12,7 +12,7 @@ ROOM = 128  # of the cache behind the tokens; 64 of them are generated to compar
 
 
 def make():
-    """Return the model and both calls; a kernel is searched for the first of their kinds."""
+    """Return the model and both calls, each of a kind of its own."""
     model, ids = decoder()
     return model, {"prefill": prefill_of(ids), "decode": decode_of(model, ids)}
 

@@ -27,7 +27,8 @@ class RankedGroup:
     them, inner modules included, and `own_share` the part without inner modules; both are means
     over the calls of the model. `saves` is the part of the model's time above the roofline of the
     group. `reason` says why the group is no problem of the search, and is empty for one that is:
-    then `bound_by` names the limit of its roofline.
+    then `bound_by` names the limit of its roofline. A group has the calls of one kind: `forms` are
+    their forms, by their order among all forms of these modules' calls, the most frequent first.
     """
 
     name: str
@@ -40,6 +41,7 @@ class RankedGroup:
     saves: float = 0.0
     bound_by: BoundBy | None = None
     reason: str = ""
+    forms: tuple[int, ...] = (0,)
 
     @property
     def is_chosen(self) -> bool:

@@ -3,30 +3,34 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
 from statistics import fmean
 
 from torch import nn
 
+from adaexplore.model.cuts import OperationRun
 from adaexplore.model.profile import CallProfile, ModuleTime
-from adaexplore.model.seen import Form, Seen
+from adaexplore.model.seen import Form, Seen, alike
 from adaexplore.problems.graph_source import state_of
 
-_MOST_OPERATIONS = 96
+MOST_OPERATIONS = 96
 """A module with more is a program of many kernels, and its parts are problems of their own."""
 _LEAST_SHARE = 0.01
+_LITTLE = f"takes less than {_LEAST_SHARE:.0%} of the time"
 _NOTHING = ModuleTime(0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Modules of one class with equal tensors, settings and forms of calls.
+    """Modules of one class, or runs of equal operations, with equal tensors, settings and calls.
 
-    `share` is the part of the model's time that is spent in them, inner modules included, and
-    `own_share` the part without these; both are means over the model's calls. `forms` counts the
-    calls of all members by their form, the most frequent first. `reason` says why the group cannot
-    be searched, and is empty for one that may be.
+    A group has the calls of one kind: `forms` counts those of all members by their form, the most
+    frequent first. `share` is the part of the model's time that is spent in them, inner modules
+    included, and `own_share` the part without these; both are means over the model's calls.
+    `reason` says why the group cannot be searched, and is empty for one that may be. `covers` has,
+    for each of the paths, those of all that a kernel takes the place of.
     """
 
     kind: str
@@ -36,6 +40,7 @@ class Group:
     own_share: float
     operations: int
     reason: str = ""
+    covers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def calls(self) -> int:
@@ -43,11 +48,16 @@ class Group:
         return sum(self.forms.values())
 
     def overlaps(self, other: Group) -> bool:
-        """Return whether a module of one group lies inside a module of the other."""
+        """Return whether a part of one group lies inside a part of the other.
+
+        Calls of different kinds of the same modules do not overlap.
+        """
+        are_apart = not self.forms.keys() & other.forms.keys()
         return any(
-            _is_inside(one, two) or _is_inside(two, one)
-            for one in self.paths
-            for two in other.paths
+            is_inside(one, two) or is_inside(two, one)
+            for (path, ones), (there, twos) in product(self.covers.items(), other.covers.items())
+            if not (path == there and are_apart)
+            for one, two in product(ones, twos)
         )
 
 
@@ -56,18 +66,49 @@ def group_modules(
     seen: Mapping[str, Seen],
     profiles: Sequence[CallProfile],
     changed: Collection[str] = (),
+    runs: Mapping[str, OperationRun] | None = None,
 ) -> list[Group]:
-    """Return the groups of the modules that were called, the largest share first.
+    """Return the groups of the modules and `runs` that were called, the largest share first.
 
-    `changed` are the names of the buffers and attributes that calls of the model change.
+    Equal modules are a group for each kind of calls. `changed` are the names of the buffers and
+    attributes that calls of the model change.
     """
-    modules = dict(model.named_modules())
-    alike: dict[object, list[str]] = defaultdict(list)
+    modules = {**dict(model.named_modules()), **(runs or {})}
+    equal: dict[object, list[str]] = defaultdict(list)
     for path in seen:
         if path:
-            alike[_likeness(modules[path], seen[path])].append(path)
-    found = [_group(model, tuple(paths), seen, profiles, changed) for paths in alike.values()]
+            equal[_likeness(modules[path], seen[path])].append(path)
+    found = [
+        _group(model, modules, tuple(paths), forms, seen, profiles, changed)
+        for paths in equal.values()
+        for forms in alike(forms_of(paths, seen))
+    ]
     return sorted(found, key=lambda group: -group.share)
+
+
+def unfit_modules(
+    model: nn.Module, seen: Mapping[str, Seen], changed: Collection[str] = ()
+) -> set[str]:
+    """Return the paths of the modules that no kernel can take the place of, and of the model."""
+    modules = dict(model.named_modules())
+    return {
+        path
+        for path, one in seen.items()
+        if not path
+        or one.operations > MOST_OPERATIONS
+        or all(
+            _reason(model, path, modules[path], one, forms, changed)
+            for forms in alike(forms_of([path], seen))
+        )
+    }
+
+
+def covers_of(path: str, module: nn.Module) -> tuple[str, ...]:
+    """Return the paths of all that a kernel for a module, or a run, takes the place of."""
+    if not isinstance(module, OperationRun):
+        return (path,)
+    home = path.rpartition(".")[0]
+    return (path, *(joined(home, inner) for inner in module.paths))
 
 
 def forms_of(paths: Sequence[str], seen: Mapping[str, Seen]) -> dict[Form, int]:
@@ -96,60 +137,123 @@ def _likeness(module: nn.Module, seen: Seen) -> object:
 
 def _group(
     model: nn.Module,
+    modules: Mapping[str, nn.Module],
     paths: tuple[str, ...],
+    forms: Mapping[Form, int],
     seen: Mapping[str, Seen],
     profiles: Sequence[CallProfile],
     changed: Collection[str],
 ) -> Group:
-    modules = dict(model.named_modules())
-    share = _share(profiles, paths, own=False)
+    first = modules[paths[0]]
     operations = max(seen[path].operations for path in paths)
     reason = "computes nothing" if operations == 0 else ""
-    if operations > _MOST_OPERATIONS:
+    if operations > MOST_OPERATIONS:
         reason = f"{operations} operations are too many for one kernel; its parts are looked at"
     for path in paths:
-        reason = reason or _reason(model, path, modules[path], seen[path], changed)
-    if not reason and share < _LEAST_SHARE:
-        reason = f"takes less than {_LEAST_SHARE:.0%} of the time"
-    return Group(
-        kind=type(modules[paths[0]]).__name__,
+        reason = reason or _reason(model, path, modules[path], seen[path], forms, changed)
+    group = Group(
+        kind=first.kind if isinstance(first, OperationRun) else type(first).__name__,
         paths=paths,
-        forms=forms_of(paths, seen),
-        share=share,
-        own_share=_share(profiles, paths, own=True),
+        forms=forms,
+        share=0.0,
+        own_share=0.0,
         operations=operations,
         reason=reason,
+        covers={path: covers_of(path, modules[path]) for path in paths},
     )
+    group = with_times(group, seen, profiles)
+    if not group.reason and isinstance(first, OperationRun):
+        return replace(group, reason=_adds_little(first, group, seen, profiles))
+    return group
 
 
-def _share(profiles: Sequence[CallProfile], paths: Sequence[str], *, own: bool) -> float:
+def with_times(group: Group, seen: Mapping[str, Seen], profiles: Sequence[CallProfile]) -> Group:
+    """Return a group with the shares of its calls, and the reason if they are too small."""
+    share = _share(group, seen, profiles, lambda path, one: _at(path, one).time_us)
+    own_share = _share(group, seen, profiles, lambda path, one: _at(path, one).own_us)
+    reason = group.reason or (_LITTLE if share < _LEAST_SHARE else "")
+    return replace(group, share=share, own_share=own_share, reason=reason)
+
+
+def outside(
+    group: Group, chosen: Sequence[Group], seen: Mapping[str, Seen], profiles: Sequence[CallProfile]
+) -> Group | None:
+    """Return the members of a group that lie in none of the chosen; None for none or all."""
+    covers = {
+        path: parts
+        for path, parts in group.covers.items()
+        if not any(replace(group, covers={path: parts}).overlaps(one) for one in chosen)
+    }
+    if not covers or covers == group.covers:
+        return None
+    paths = tuple(covers)
+    forms = {form: n for form, n in forms_of(paths, seen).items() if form in group.forms}
+    return with_times(replace(group, paths=paths, covers=covers, forms=forms), seen, profiles)
+
+
+def _adds_little(
+    run: OperationRun, group: Group, seen: Mapping[str, Seen], profiles: Sequence[CallProfile]
+) -> str:
+    """Return why one of the modules in a run is searched instead of it, empty where it is not."""
+    for inner in run.paths:
+
+        def time_us(path: str, one: CallProfile, inner: str = inner) -> float:
+            return _at(joined(path.rpartition(".")[0], inner), one).time_us
+
+        if group.share - _share(group, seen, profiles, time_us) < _LEAST_SHARE:
+            return f"takes less than {_LEAST_SHARE:.0%} of the time beside {inner}"
+    return ""
+
+
+def _share(
+    group: Group,
+    seen: Mapping[str, Seen],
+    profiles: Sequence[CallProfile],
+    time_us: Callable[[str, CallProfile], float],
+) -> float:
+    """Return the part of the model's time that a group takes with the calls of its forms."""
     return fmean(
-        sum(_time(one.modules.get(path, _NOTHING), own) for path in paths) / one.time_us
+        sum(_part(seen[path], one.name, group.forms) * time_us(path, one) for path in group.paths)
+        / one.time_us
         for one in profiles
     )
 
 
-def _time(time: ModuleTime, own: bool) -> float:
-    return time.own_us if own else time.time_us
+def _part(seen: Seen, call: str, forms: Collection[Form]) -> float:
+    """Return the part of the calls of a module, in one call of the model, that have these forms."""
+    counted = seen.forms.get(call, Counter())
+    return sum(counted[form] for form in forms) / max(counted.total(), 1)
+
+
+def _at(path: str, one: CallProfile) -> ModuleTime:
+    return one.modules.get(path, _NOTHING)
 
 
 def _reason(
-    model: nn.Module, path: str, module: nn.Module, seen: Seen, changed: Collection[str]
+    model: nn.Module,
+    path: str,
+    module: nn.Module,
+    seen: Seen,
+    forms: Collection[Form],
+    changed: Collection[str],
 ) -> str:
-    """Return why no kernel can take the place of a module, empty where one can."""
+    """Return why no kernel can take the place of a module in calls, empty where one can."""
+    covers = covers_of(path, module)
+    home = path.rpartition(".")[0] if isinstance(module, OperationRun) else path
     for name, inner in module.named_modules():
         if has_hooks(inner):
-            return f"{_joined(path, name)} has a hook, which a kernel would leave out; remove it"
+            return f"{joined(home, name)} has a hook, which a kernel would leave out; remove it"
         if "forward" in vars(inner):
-            return f"the forward of {_joined(path, name)} was replaced on the object"
+            return f"the forward of {joined(home, name)} was replaced on the object"
     for name in changed:
-        if _is_inside(name, path):
+        if any(is_inside(name, each) for each in covers):
             return f"a call changes {name}, which a kernel would leave out"
-    if seen.opaque:
-        return f"an argument is of type {seen.opaque[0]}, not a tensor or a constant"
-    if seen.writes:
+    for form in forms:
+        if form in seen.opaque:
+            return f"an argument is of type {seen.opaque[form]}, not a tensor or a constant"
+    if seen.writes.intersection(forms):
         return "a call writes to a tensor that it is given outside of a static cache"
-    return _tied(model, path, module)
+    return _tied(model, home, covers, module)
 
 
 def has_hooks(module: nn.Module) -> bool:
@@ -164,17 +268,19 @@ def has_hooks(module: nn.Module) -> bool:
     )
 
 
-def _tied(model: nn.Module, path: str, module: nn.Module) -> str:
+def _tied(model: nn.Module, home: str, covers: Sequence[str], module: nn.Module) -> str:
     own = {id(tensor): name for name, tensor in state_of(module).items()}
     for name, tensor in state_of(model).items():
-        if id(tensor) in own and not _is_inside(name, path):
-            return f"{_joined(path, own[id(tensor)])} is tied to {name}, outside of it"
+        if id(tensor) in own and not any(is_inside(name, each) for each in covers):
+            return f"{joined(home, own[id(tensor)])} is tied to {name}, outside of it"
     return ""
 
 
-def _joined(path: str, name: str) -> str:
-    return f"{path}.{name}" if name else path
+def joined(path: str, name: str) -> str:
+    """Return the path of a module inside another."""
+    return f"{path}.{name}".strip(".")
 
 
-def _is_inside(path: str, other: str) -> bool:
+def is_inside(path: str, other: str) -> bool:
+    """Return whether a path is another, or inside it."""
     return path == other or path.startswith(f"{other}.")

@@ -1,4 +1,4 @@
-"""Forward hooks on all modules of a model, gone after the body whatever it raises."""
+"""Forward hooks on all modules of a model and on its runs, gone after the body in any case."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from functools import partial
 from typing import Any
 
 from torch import nn
+
+from adaexplore.model.cuts import modules_in
 
 Before = Callable[[str, nn.Module, tuple[Any, ...], dict[str, Any]], None]
 After = Callable[[str], None]
@@ -19,7 +21,7 @@ def _nothing(path: str) -> None:
 
 @contextmanager
 def hooked(model: nn.Module, before: Before, after: After = _nothing) -> Iterator[None]:
-    """Call `before` and `after` around every call of every module, by its path.
+    """Call `before` and `after` around every call of every module and run, by its path.
 
     `before` comes first among the hooks of a module and `after` last, also where the call raises.
     """
@@ -31,7 +33,7 @@ def hooked(model: nn.Module, before: Before, after: After = _nothing) -> Iterato
         after(path)
 
     with ExitStack() as hooks:
-        for path, module in model.named_modules():
+        for path, module in modules_in(model):
             handles = (
                 module.register_forward_pre_hook(
                     partial(enter, path), prepend=True, with_kwargs=True

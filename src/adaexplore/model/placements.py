@@ -10,6 +10,9 @@ from typing import Any
 from torch import nn
 
 from adaexplore.core.errors import BadInputError
+from adaexplore.model.cuts import CutForward, in_place
+
+_NOT_CUT = "a forward with a run of operations stands for other calls"
 
 
 class Placements:
@@ -19,23 +22,34 @@ class Placements:
         self._model = model
         self._packages: dict[str, ModuleType] = {}
         self._forwards: dict[str, list[Any]] = {}
+        self._cuts: dict[str, tuple[CutForward, ...]] = {}
 
-    def add(self, name: str, package: ModuleType, paths: Sequence[str]) -> None:
+    def add(
+        self,
+        name: str,
+        package: ModuleType,
+        paths: Sequence[str],
+        cuts: Sequence[CutForward] = (),
+    ) -> None:
         """Add the kernel of a group, for those modules that it was verified for.
 
-        It is not in the model yet. Raises `BadInputError` where it fits none of them.
+        Runs of operations lie in the forwards `cuts`. The kernel is not in the model yet. Raises
+        `BadInputError` where it fits none of them.
         """
-        applied = package.apply(self._model, only=paths)
-        if not applied.modules:
-            raise BadInputError("; ".join(applied.left.values()) or "its modules are gone")
-        modules = [self._model.get_submodule(path) for path in applied.modules]
+        with in_place(cuts):
+            applied = package.apply(self._model, only=paths)
+            if not applied.modules:
+                raise BadInputError("; ".join(applied.left.values()) or "its modules are gone")
+            modules = [self._model.get_submodule(path) for path in applied.modules]
         self._packages[name] = package
         self._forwards[name] = [vars(module).pop("forward") for module in modules]
+        self._cuts[name] = tuple(cuts)
 
     def drop(self, name: str) -> None:
         """Forget the kernel of a group."""
         self._packages.pop(name, None)
         self._forwards.pop(name, None)
+        self._cuts.pop(name, None)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -58,17 +72,33 @@ class Placements:
         for package in self._packages.values():
             for reason, count in package.refusals().items():
                 found[reason] = found.get(reason, 0) + count
+        for cut in self._all_cuts():
+            if cut.refused:
+                found[_NOT_CUT] = found.get(_NOT_CUT, 0) + cut.refused
         return found
 
     def put(self, names: Collection[str]) -> None:
         """Put the kernels of these groups into the model, and take all others out."""
+        mine = [each for forwards in self._forwards.values() for each in forwards]
+        for forward in mine:
+            own = vars(forward.module)
+            if own.get("forward") is forward:
+                del own["forward"]
         for name, forwards in self._forwards.items():
-            for forward in forwards:
+            for forward in forwards if name in names else ():
                 own = vars(forward.module)
-                if name in names:
-                    own["forward"] = forward
-                elif own.get("forward") is forward:
-                    del own["forward"]
+                before = own.get("forward")  # the kernel for another kind of calls
+                forward.otherwise = before if any(before is each for each in mine) else None
+                own["forward"] = forward
+        wanted = {id(cut) for name in names for cut in self._cuts.get(name, ())}
+        for cut in self._all_cuts():
+            if id(cut) in wanted:
+                cut.put()
+            else:
+                cut.take_out()
+
+    def _all_cuts(self) -> list[CutForward]:
+        return list({id(cut): cut for cuts in self._cuts.values() for cut in cuts}.values())
 
     @contextmanager
     def only(self, names: Collection[str]) -> Iterator[None]:

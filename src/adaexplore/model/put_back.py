@@ -108,7 +108,8 @@ class _Putting:
         """Try a winner on every module of its group; note the reason where that fails."""
         try:
             package = self._package(name, winner)
-            self._placements.add(name, package, winner.problem.group.paths)
+            problem = winner.problem
+            self._placements.add(name, package, problem.group.paths, problem.cuts)
         except BadInputError as error:
             self._leave_out(name, str(error))
         except Exception as error:  # noqa: BLE001 - whatever a kernel raises when it is tried

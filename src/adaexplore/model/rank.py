@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
 
@@ -19,7 +19,18 @@ from adaexplore.core.ranking import CallTime, ModelRanking, RankedGroup
 from adaexplore.evaluate.timing.clock import clock_for
 from adaexplore.evaluate.timing.roofline import RooflineModel, measure_peaks, work_of
 from adaexplore.model.calls import ModelCall
-from adaexplore.model.groups import Group, forms_of, group_modules, typical
+from adaexplore.model.cuts import CutForward, OperationRun, in_place
+from adaexplore.model.cutting import cut_forwards
+from adaexplore.model.groups import (
+    Group,
+    covers_of,
+    forms_of,
+    group_modules,
+    joined,
+    outside,
+    typical,
+    with_times,
+)
 from adaexplore.model.kept import left_alone, refuse_unfit
 from adaexplore.model.profile import CallProfile, profile
 from adaexplore.model.seen import Form, Seen, examples, look
@@ -27,6 +38,7 @@ from adaexplore.problems.live import INTERFACE, capture
 from adaexplore.problems.optimized import Captured, own_randomness
 from adaexplore.sandbox.lock import device_lock
 from adaexplore.sandbox.user.user_code import Instance
+from adaexplore.search.headroom import DISPROVED
 
 _MOST_CAPTURED = 8
 """Capturing takes seconds, and the groups behind the first few save next to nothing."""
@@ -34,11 +46,15 @@ _MOST_CAPTURED = 8
 
 @dataclass(frozen=True, slots=True)
 class CapturedGroup:
-    """A group as a problem, with the forms of calls that are its workloads, in their order."""
+    """A group as a problem, with the forms of calls that are its workloads, in their order.
+
+    Runs of operations lie in the forwards `cuts`.
+    """
 
     group: Group
     captured: Captured
     forms: tuple[Form, ...]
+    cuts: tuple[CutForward, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +92,15 @@ def rank_model(
     run.
     """
     device = refuse_unfit(model, calls)
-    with left_alone(model) as changed:
+    cuts, changed = _cut(model, calls, device)
+    with left_alone(model), in_place(cuts.values()):
         profiles = profile(model, calls, device)
         with device_lock(device, exclusive=False):
             seen = look(model, calls)
-    groups = group_modules(model, seen, profiles, changed)
-    with left_alone(model):
-        ranked = _Ranked(model, calls, options, seen, profiles, device)
-        for group in groups:
-            ranked.add(group)
+    groups = group_modules(model, seen, profiles, changed, _runs_of(cuts))
+    with left_alone(model), in_place(cuts.values()):
+        ranked = _Ranked(model, calls, options, seen, profiles, device, cuts)
+        ranked.fill(groups)
     times = tuple(CallTime(one.name, one.time_us) for one in profiles)
     rows = sorted(ranked.rows, key=lambda row: (not row.is_chosen, -row.saves, -row.share))
     ranking = ModelRanking(
@@ -97,18 +113,52 @@ def recapture(
     model: nn.Module, calls: Sequence[ModelCall], ranking: ModelRanking, options: CaptureOptions
 ) -> RankedModel:
     """Capture the chosen groups of a ranking again; raise as `rank_model` does."""
-    refuse_unfit(model, calls)
+    cuts, _ = _cut(model, calls, refuse_unfit(model, calls))
     problems = {}
-    with left_alone(model), device_lock(ranking.device, exclusive=False):
+    locked = device_lock(ranking.device, exclusive=False)
+    with left_alone(model), in_place(cuts.values()), locked:
         seen = look(model, calls)
         for row in ranking.chosen:
             if not seen.keys() >= set(row.paths):
                 raise BadInputError(f"{row.name}: the calls do not reach all of its modules")
             forms = forms_of(row.paths, seen)
-            group = Group(row.kind, row.paths, forms, row.share, row.own_share, row.operations)
+            if max(row.forms) >= len(forms):
+                raise BadInputError(f"{row.name}: the calls are fewer than the run began with")
+            known = list(forms.items())
+            modules = {path: model.get_submodule(path) for path in row.paths}
+            group = Group(
+                row.kind,
+                row.paths,
+                dict(known[i] for i in row.forms),
+                row.share,
+                row.own_share,
+                row.operations,
+                covers={path: covers_of(path, module) for path, module in modules.items()},
+            )
             path = typical(row.paths, seen)
-            problems[row.name] = _captured(model, calls, options, row.name, group, path)
+            captured = _captured(model, calls, options, row.name, group, path)
+            problems[row.name] = replace(captured, cuts=_cuts_around(group, cuts))
     return RankedModel(ranking, problems)
+
+
+def _cut(
+    model: nn.Module, calls: Sequence[ModelCall], device: str
+) -> tuple[dict[str, CutForward], list[str]]:
+    """Return the forwards of modules with runs of operations, and the names that calls change."""
+    with left_alone(model) as changed, device_lock(device, exclusive=False):
+        seen = look(model, calls)
+    with left_alone(model), device_lock(device, exclusive=False):
+        return cut_forwards(model, calls, seen, changed), changed
+
+
+def _runs_of(cuts: Mapping[str, CutForward]) -> dict[str, OperationRun]:
+    return {joined(path, n): run for path, cut in cuts.items() for n, run in cut.runs.items()}
+
+
+def _cuts_around(group: Group, cuts: Mapping[str, CutForward]) -> tuple[CutForward, ...]:
+    """Return the forwards that hold the runs of a group, none for one of modules."""
+    runs = _runs_of(cuts)
+    return tuple(cuts[path.rpartition(".")[0]] for path in group.paths if path in runs)
 
 
 class _Ranked:
@@ -122,6 +172,7 @@ class _Ranked:
         seen: Mapping[str, Seen],
         profiles: Sequence[CallProfile],
         device: str,
+        cuts: Mapping[str, CutForward],
     ) -> None:
         self._model = model
         self._calls = calls
@@ -129,24 +180,47 @@ class _Ranked:
         self._seen = seen
         self._profiles = profiles
         self._device = device
+        self._cuts = cuts
         self.rows: list[RankedGroup] = []
         self.problems: dict[str, CapturedGroup] = {}
 
-    def add(self, group: Group) -> None:
-        """Add the row of a group, and its problem if it can be searched."""
-        name = self._name(group)
-        reason = group.reason or self._overlap(group)
-        if not reason and len(self.problems) == _MOST_CAPTURED:
-            reason = f"{_MOST_CAPTURED} larger groups come first"
-        if not reason:
-            try:
-                path = typical(group.paths, self._seen)
-                with device_lock(self._device, exclusive=False):
-                    self.problems[name] = _captured(
-                        self._model, self._calls, self._options, name, group, path
-                    )
-            except BadProblemError as error:
-                reason = str(error)
+    def fill(self, groups: Sequence[Group]) -> None:
+        """Add the rows of groups, and the problems of those that can be searched."""
+        pending = list(groups)
+        while pending:
+            pending.sort(key=lambda group: -group.share)
+            group = pending.pop(0)
+            name = self._name(group)
+            reason = group.reason or self._overlap(group)
+            if reason and not group.reason:
+                chosen = [problem.group for problem in self.problems.values()]
+                if rest := outside(group, chosen, self._seen, self._profiles):
+                    pending.append(rest)
+                    continue
+            if not reason and len(self.problems) == _MOST_CAPTURED:
+                reason = f"{_MOST_CAPTURED} larger groups come first"
+            if not reason:
+                try:
+                    self._capture(name, group)
+                except BadProblemError as error:
+                    reason = str(error)
+                    if len(group.forms) > 1:  # such as a graph that is another for one token
+                        pending += [self._only(group, form) for form in group.forms]
+                        continue
+            self._add(name, group, reason)
+
+    def _capture(self, name: str, group: Group) -> None:
+        path = typical(group.paths, self._seen)
+        with device_lock(self._device, exclusive=False):
+            captured = _captured(self._model, self._calls, self._options, name, group, path)
+        self.problems[name] = replace(captured, cuts=_cuts_around(group, self._cuts))
+
+    def _only(self, group: Group, form: Form) -> Group:
+        one = replace(group, forms={form: group.forms[form]})
+        return with_times(one, self._seen, self._profiles)
+
+    def _add(self, name: str, group: Group, reason: str) -> None:
+        known = list(forms_of(group.paths, self._seen))
         saves, bound_by = (0.0, None) if reason else self._saves(self.problems[name])
         self.rows.append(
             RankedGroup(
@@ -160,6 +234,7 @@ class _Ranked:
                 saves=saves,
                 bound_by=bound_by,
                 reason=reason,
+                forms=tuple(map(known.index, group.forms)),
             )
         )
 
@@ -193,8 +268,10 @@ class _Ranked:
             covered = {form: count for form, count in counted.items() if form in limits}
             if covered:
                 part = sum(covered.values()) / sum(counted.values())
+                time_us = part * one.modules[path].time_us
                 floor_us = sum(limits[form].floor_us * count for form, count in covered.items())
-                saved += max(part * one.modules[path].time_us - floor_us, 0.0)
+                is_bound = floor_us <= DISPROVED * time_us
+                saved += max(time_us - floor_us, 0.0) if is_bound else time_us
         return saved
 
     def _limits(self, captured: Captured) -> list[RooflineModel]:
@@ -224,41 +301,20 @@ def _captured(
     group: Group,
     path: str,
 ) -> CapturedGroup:
-    """Capture the member at a path, with all forms of calls if that can be, else the commonest."""
+    """Capture the member at a path, with a workload for each form of calls."""
     found = examples(model, calls, [path])[path]
-
-    def captured(forms: Sequence[Form]) -> CapturedGroup:
-        problem = capture(
-            model.get_submodule(path),
-            folder=options.folder / name,
-            name=name,
-            calls=[found[form] for form in forms],
-            language=options.language,
-            checks=options.checks,
-            seed=options.seed,
+    problem = capture(
+        model.get_submodule(path),
+        folder=options.folder / name,
+        name=name,
+        calls=[found[form] for form in group.forms],
+        language=options.language,
+        checks=options.checks,
+        seed=options.seed,
+    )
+    if not (options.folder / name / INTERFACE).exists():
+        raise BadProblemError(
+            "a value in its calls or its result is no plain data (a tensor, a number, text or "
+            "None, in a collection), so no kernel could find its calls"
         )
-        if not (options.folder / name / INTERFACE).exists():
-            raise BadProblemError(
-                "a value in its calls or its result is no plain data (a tensor, a number, text or "
-                "None, in a collection), so no kernel could find its calls"
-            )
-        return CapturedGroup(group, problem, tuple(forms))
-
-    forms = _alike(group.forms)
-    try:
-        return captured(forms)
-    except BadProblemError:
-        if len(forms) == 1:
-            raise
-        return captured(forms[:1])
-
-
-def _alike(forms: Mapping[Form, int]) -> list[Form]:
-    """Return the commonest form, and those that differ from it in the sizes of tensors alone."""
-    first, *others = forms
-
-    def kind(form: Form) -> object:
-        spec, constants, tensors = form
-        return spec, constants, [(len(shape), dtype, device) for shape, dtype, device in tensors]
-
-    return [first, *(form for form in others if kind(form) == kind(first))]
+    return CapturedGroup(group, problem, tuple(group.forms))

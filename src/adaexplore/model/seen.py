@@ -26,17 +26,16 @@ Form = tuple[Any, ...]
 @dataclass(slots=True)
 class Seen:
     """The calls of one module: `forms` counts each form by the model's call; `strides` are those of
-    the tensors of the first call; `opaque` are the types of arguments that are no tensors and no
-    constants; `operations` is the most that a call ran; `writes` are the indices of the tensors
-    that a call changed, but for those of caches; `caches` is true where it changed those.
+    the tensors of the first call; `opaque` has, for forms with an argument that is no tensor and no
+    constant, its type; `operations` is the most that a call ran; `writes` are the forms of calls
+    that changed a tensor which they were given, but for those of caches.
     """
 
     forms: dict[str, Counter[Form]] = field(default_factory=lambda: defaultdict(Counter))
     strides: tuple[tuple[int, ...], ...] = ()
-    opaque: tuple[str, ...] = ()
+    opaque: dict[Form, str] = field(default_factory=dict)
     operations: int = 0
-    writes: set[int] = field(default_factory=set)
-    caches: bool = False
+    writes: set[Form] = field(default_factory=set)
 
 
 def look(model: nn.Module, calls: Sequence[ModelCall]) -> dict[str, Seen]:
@@ -56,8 +55,9 @@ def look(model: nn.Module, calls: Sequence[ModelCall]) -> dict[str, Seen]:
             tensors, tree, form, cached = _split(module, args, kwargs)
             seen[path].forms[name][form] += 1
             seen[path].strides = seen[path].strides or tuple(t.stride() for t in tensors)
-            seen[path].opaque = seen[path].opaque or tuple(tree.opaque)
-            counter.enter(path, tensors, cached)
+            if tree.opaque:
+                seen[path].opaque[form] = tree.opaque[0]
+            counter.enter(path, form, [t for i, t in enumerate(tensors) if i not in cached])
 
         with counter, hooked(model, enter, counter.leave):
             call.copied().run(model)
@@ -96,6 +96,16 @@ def _split(
     return tensors, tree, form, set(indices_in_caches((args, kwargs)))
 
 
+def alike(forms: Mapping[Form, int]) -> list[dict[Form, int]]:
+    """Return forms in kinds: those of one kind differ in the sizes of tensors alone."""
+    found: dict[object, dict[Form, int]] = {}
+    for form, count in forms.items():
+        spec, constants, tensors = form
+        ranks = tuple((len(shape), dtype, device) for shape, dtype, device in tensors)
+        found.setdefault((spec, constants, ranks), {})[form] = count
+    return list(found.values())
+
+
 def _is_opaque(leaf: Any) -> bool:
     return bool(ValueTree(pytree.tree_structure(0), (leaf,)).opaque)
 
@@ -110,24 +120,23 @@ class _Operations(TorchDispatchMode):
     def __init__(self, seen: Mapping[str, Seen]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._seen = seen
-        self._open: list[tuple[str, int, list[tuple[Tensor, int]], set[int]]] = []
+        self._open: list[tuple[str, Form, int, list[tuple[Tensor, int]]]] = []
         self._count = 0
 
-    def enter(self, path: str, tensors: Sequence[Tensor], cached: set[int]) -> None:
-        """Begin a call; `cached` are the indices of the tensors in caches."""
+    def enter(self, path: str, form: Form, tensors: Sequence[Tensor]) -> None:
+        """Begin a call with these tensors outside of caches."""
         versions = [(t, 0 if t.is_inference() else t._version) for t in tensors]
-        self._open.append((path, self._count, versions, cached))
+        self._open.append((path, form, self._count, versions))
 
     def leave(self, path: str) -> None:
         """End a call."""
         while (opened := self._open.pop())[0] != path:
             pass
-        _, before, versions, cached = opened
+        _, form, before, versions = opened
         seen = self._seen[path]
         seen.operations = max(seen.operations, self._count - before)
-        writes = {i for i, (t, version) in enumerate(versions) if _is_changed(t, version)}
-        seen.writes |= writes - cached
-        seen.caches = seen.caches or bool(writes & cached)
+        if any(_is_changed(t, version) for t, version in versions):
+            seen.writes.add(form)
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from adaexplore.problems.value_tree import ValueTree
+from adaexplore.problems.value_tree import ValueTree, register_dataclasses
 from adaexplore.runtime.interface import Write
 
 
@@ -42,7 +42,9 @@ def call_flat(
     versions = [t._version for t in tensors]
     args, kwargs = given.join(tensors)
     with _Rows(tensors) as rows:
-        outputs, structure = ValueTree.split(module(*args, **kwargs))
+        result = module(*args, **kwargs)
+    register_dataclasses(result)
+    outputs, structure = ValueTree.split(result)
     writes: list[Write] = []
     for i, (tensor, version) in enumerate(zip(tensors, versions, strict=True)):
         if tensor._version == version:

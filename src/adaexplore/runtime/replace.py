@@ -34,18 +34,22 @@ class Applied:
 class Forward:
     """The forward of one module: the kernel, or the original for calls that the guards refuse.
 
+    `otherwise` is, in the place of the original, the forward for another kind of calls.
     It lies among the module's own attributes, so copies and pickles of the module have their own.
     """
 
     def __init__(self, module: nn.Module, name: str) -> None:
         self.module = module
         self.name = name
+        self.otherwise: Forward | None = None
         self.verified = Verified.of(module)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the kernel where it was verified, else the original."""
         why, inputs, state = guarded(self.module, self.verified, args, kwargs)
         if why:
+            if self.otherwise is not None:
+                return self.otherwise(*args, **kwargs)
             note(self.name, why)
             return type(self.module).forward(self.module, *args, **kwargs)
         return rebuild(SPEC.interface.returned, ops.call(inputs, state))
@@ -69,13 +73,9 @@ def apply(model: nn.Module, only: Collection[str] | None = None) -> Applied:
     raises `UnusableKernelError`, with the model as it was, where the kernel cannot run here or
     gives other outputs than the module, and `ValueError` for a name that no module has.
     """
-    if unknown := set(only or ()) - {name for name, _ in model.named_modules()}:
-        raise ValueError(f"the model has no module {', '.join(sorted(map(repr, unknown)))}")
     done: dict[str, nn.Module] = {}
     left: dict[str, str] = {}
-    for name, module in model.named_modules():
-        if only is not None and name not in only:
-            continue
+    for name, module in _modules_of(model, only):
         if any(name.startswith(f"{outer}.") or not outer for outer in done):
             continue
         if isinstance(module.__dict__.get("forward"), Forward):
@@ -96,6 +96,21 @@ def apply(model: nn.Module, only: Collection[str] | None = None) -> Applied:
     if not done:
         log.warning("no module of the model is the %s that was verified", SPEC.class_name)
     return Applied(tuple(done), left)
+
+
+def _modules_of(model: nn.Module, only: Collection[str] | None) -> list[tuple[str, nn.Module]]:
+    """Return the modules of a model with their names, outer ones first."""
+    if only is None:
+        return list(model.named_modules())
+    found, unknown = [], []
+    for name in sorted(only, key=lambda name: name.count(".")):
+        try:
+            found.append((name, model.get_submodule(name)))
+        except AttributeError:
+            unknown.append(repr(name))
+    if unknown:
+        raise ValueError(f"the model has no module {', '.join(sorted(unknown))}")
+    return found
 
 
 def undo(model: nn.Module) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from adaexplore.core.node import START, Node
 from adaexplore.core.text.units import share as percent
 from adaexplore.search.ensemble import gains
 
-_DISPROVED = 1.1
+DISPROVED = 1.1
 """Ratio of floor to time above which the floor is no bound: the kernel does less work than the
 roofline assumes, or the floor is noise."""
 
@@ -47,7 +47,7 @@ def roofline_share(nodes: Sequence[Node], facts: ReferenceFacts) -> float | None
     best = best_measured(nodes)
     times_us = [*facts.baselines_us.values(), *([best[1].time_us] if best else [])]
     reached = floor_us / min(times_us) if floor_us and times_us else None
-    return reached if reached is None or reached <= _DISPROVED else None
+    return reached if reached is None or reached <= DISPROVED else None
 
 
 def stop_reason(nodes: Sequence[Node], facts: ReferenceFacts, settings: Config) -> str | None:

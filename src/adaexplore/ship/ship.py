@@ -12,6 +12,7 @@ from pathlib import Path
 
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.version import __version__
+from adaexplore.model.cuts import OperationRun
 from adaexplore.package.describe import describe_kernel
 from adaexplore.package.files import write_spec
 from adaexplore.runtime.spec import Spec
@@ -68,6 +69,11 @@ def ship(
         described = describe_kernel(
             winner.problem, winner.source, name, Path(scratch), winner.times_us
         )
+        if described.spec.class_name == OperationRun.__qualname__:
+            raise BadInputError(
+                f"{run}: its kernel is for a run of operations inside a module, which no package "
+                "can find in a model; adaexplore model puts it there"
+            )
         home = write_package(
             winner, described, built, license_name=license_name, package_version=__version__
         )

@@ -127,3 +127,60 @@ class Cnn(nn.Module):
 
     def forward(self, x):
         return self.classify(self.stage(self.stem(x)).mean((-2, -1)))
+
+
+class Attention(nn.Module):
+    """Attention to all that the caller's cache, an object that grows, has so far."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.project = nn.Linear(width, 3 * width, bias=False)
+
+    def forward(self, x, cache=None):
+        query, key, value = self.project(x).chunk(3, -1)
+        if cache is not None:
+            cache.parts.append((key, value))
+            key, value = (torch.cat(part, 1) for part in zip(*cache.parts, strict=True))
+        return F.scaled_dot_product_attention(query, key, value)
+
+
+class Cache:
+    def __init__(self):
+        self.parts = []
+
+
+class Residual(nn.Module):
+    """A layer that is no problem as a whole: its cache is no tensor."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.norm = RmsNorm(width)
+        self.attention = Attention(width)
+        self.mlp_norm = RmsNorm(width)
+        self.mlp = Gated(width)
+        self.scale = nn.Parameter(torch.full((width,), 0.5))
+
+    def forward(self, x, cache=None):
+        x = x + self.scale * self.attention(self.norm(x), cache=cache)
+        return x + self.mlp(self.mlp_norm(x))
+
+
+class Growing(nn.Module):
+    """Layers with a cache for each."""
+
+    def __init__(self, width=32, layers=2):
+        super().__init__()
+        self.layers = nn.ModuleList(Residual(width) for _ in range(layers))
+
+    def forward(self, x, caches):
+        for layer, cache in zip(self.layers, caches, strict=True):
+            x = layer(x, cache)
+        return x
+
+    def calls(self):
+        """Two calls of other lengths, with empty caches."""
+        width = self.layers[0].scale.numel()
+        return {
+            name: (torch.rand(2, length, width), [Cache() for _ in self.layers])
+            for name, length in (("prefill", 12), ("decode", 1))
+        }

@@ -5,12 +5,16 @@ import time
 
 import pytest
 import torch
+from small_models import Encoder
 from torch import nn
 
 from adaexplore.core.problem import Checks
 from adaexplore.model.calls import calls_of
+from adaexplore.model.placements import Placements
 from adaexplore.model.put_back import Winner, put_back
 from adaexplore.model.rank import CaptureOptions, rank_model
+from adaexplore.package.describe import describe_kernel
+from adaexplore.package.imported import import_kernel
 
 KERNEL = """
 import time
@@ -169,3 +173,48 @@ class Other(Slow):
     def forward(self, x):
         _sleep(self.wait)
         return self.function(x) * self.scale
+
+
+@pytest.fixture
+def two_kinds(tmp_path):
+    """A model with calls of two kinds, kernels for both, and the original outputs."""
+    model = Encoder().eval()
+    x, mask = torch.rand(2, 6, 32), torch.rand(2, 6)
+    calls = calls_of({"plain": (x,), "masked": {"x": x, "mask": mask}})
+    expected = [call.copied().run(model).last for call in calls]
+    ranked = rank_model(model, calls, CaptureOptions(tmp_path / "modules", Checks("fp32")))
+    placements = Placements(model)
+    for name in ("Block", "Block-2"):
+        problem = ranked.problems[name].captured.problem
+        source = problem.source.replace("class Model(", "class ModelNew(")
+        described = describe_kernel(problem, source, name.replace("-", "_"), tmp_path)
+        placements.add(name, import_kernel(described, tmp_path), ranked.problems[name].group.paths)
+    return model, calls, placements, expected
+
+
+def test_kernels_for_two_kinds_of_calls_are_chosen_by_the_form_of_a_call(two_kinds):
+    model, calls, placements, expected = two_kinds
+    ran = placements.runs
+    for names, runs in ((("Block", "Block-2"), 6), (("Block",), 3), (("Block-2",), 3), ((), 0)):
+        with placements.only(names):
+            again = copy.deepcopy(model)
+            for each in (model, again):
+                found = [call.copied().run(each).last for call in calls]
+                torch.testing.assert_close(found, expected)
+            if len(names) == 2:
+                assert placements.refusals == {}
+        assert placements.runs == ran + 2 * runs
+        ran = placements.runs
+    assert not any("forward" in vars(module) for module in model.modules())
+
+
+@pytest.mark.slow
+def test_a_compiled_model_chooses_the_kernel_for_a_kind_of_calls_too(two_kinds):
+    model, calls, placements, expected = two_kinds
+    with placements.only(placements.names):
+        compiled = torch.compile(model, fullgraph=True)
+        for call, output in zip(calls, expected, strict=True):
+            ran = placements.runs
+            torch.testing.assert_close(call.copied().run(compiled).last, output)
+            assert placements.runs == ran + 3
+    assert placements.refusals == {}

@@ -1,6 +1,7 @@
 """Groups of modules that are alike, their times, and their ranking as problems."""
 
 import fcntl
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -69,12 +70,14 @@ def test_equal_layers_of_a_decoder_are_one_problem_with_a_workload_for_each_shap
     model = Decoder()
     ranked = rank(model, model.calls())
     groups = by_path(ranked.ranking)
-    gated = groups["layers.0.mlp"]
-    assert gated.is_chosen
-    assert gated.paths == ("layers.0.mlp", "layers.1.mlp")
-    assert gated.calls == 4
-    shapes = [workload.name for workload in ranked.problems[gated.name].captured.problem.workloads]
-    assert sorted(shapes) == ["2x12x32", "2x1x32"]
+    _, _, name, *_ = groups["layers.0.mlp"].reason.replace(",", "").split()  # overlaps with ...
+    group = ranked.problems[name].group
+    assert group.kind.startswith("Layer.")
+    assert [path.rpartition(".")[0] for path in group.paths] == ["layers.0", "layers.1"]
+    assert group.calls == 4
+    shapes = [workload.name for workload in ranked.problems[name].captured.problem.workloads]
+    assert len(shapes) == 2
+    assert all("2x12x32" in shape or "2x1x32" in shape for shape in shapes)
     assert [call.name for call in ranked.ranking.calls] == ["prefill", "decode"]
     assert "writes to a tensor" in groups["layers.0"].reason  # its cache
 
@@ -98,12 +101,50 @@ def test_own_time_leaves_out_inner_modules(rank):
     assert groups["blocks.0.inner"].own_share == groups["blocks.0.inner"].share
 
 
-def test_calls_of_other_constants_are_other_workloads_of_the_commonest_kind(rank):
+def test_a_roofline_above_the_measured_time_is_no_bound(rank, monkeypatch):
+    disproved = SimpleNamespace(floor_us=1e9, bound_by="memory")
+    monkeypatch.setattr(rank_module, "RooflineModel", lambda *_: disproved)
+    [group] = rank(Encoder(), [(torch.rand(2, 6, 32),)]).ranking.chosen
+    assert group.saves == pytest.approx(group.share)
+
+
+def test_each_kind_of_calls_is_a_problem_with_all_shapes_that_occurred(rank):
     mask = torch.ones(2, 6)
-    calls = {"plain": (torch.rand(2, 6, 32),), "masked": {"x": torch.rand(2, 6, 32), "mask": mask}}
+    calls = {
+        "plain": (torch.rand(2, 6, 32),),
+        "short": (torch.rand(2, 1, 32),),
+        "masked": {"x": torch.rand(2, 6, 32), "mask": mask},
+    }
     ranked = rank(Encoder(), calls)
-    assert len(ranked.problems["Block"].forms) == 1
-    assert len(ranked.ranking.calls) == 2
+    problems = [ranked.problems[name] for name in ("Block", "Block-2")]
+    counts = [len(one.captured.problem.workloads) for one in problems]
+    assert sorted(counts) == [1, 2]
+    assert problems[0].group.paths == problems[1].group.paths
+    assert not problems[0].group.forms.keys() & problems[1].group.forms.keys()
+    rows = [row for row in ranked.ranking.chosen if row.kind == "Block"]
+    assert sorted(row.forms for row in rows) == [(0, 1), (2,)]
+    assert sum(row.share for row in rows) <= 1
+
+
+STEPPING = """
+class Stepping(nn.Linear):
+    def forward(self, x):
+        y = super().forward(x)
+        return y if x.shape[1] == 1 else y.sin()
+"""  # another graph for a single token, and no file with its source
+
+
+def test_shapes_with_other_graphs_are_problems_of_their_own(rank):
+    names = {"nn": nn, "__name__": __name__}
+    exec(STEPPING, names)
+    model = nn.Sequential(names["Stepping"](32, 32), names["Stepping"](32, 32))
+    ranked = rank(model, [(torch.rand(2, 6, 32),), (torch.rand(2, 1, 32),)])
+    workloads = [
+        [workload.name for workload in one.captured.problem.workloads]
+        for one in ranked.problems.values()
+        if one.group.kind == "Stepping"
+    ]
+    assert sorted(workloads) == [["2x1x32"], ["2x6x32"]]
 
 
 class Turned(nn.Module):
@@ -129,5 +170,7 @@ def test_a_group_is_captured_with_the_memory_layout_of_most_of_its_modules(rank)
 
 def test_a_cnn_of_stages(rank):
     ranked = rank(Cnn(), [(torch.rand(2, 3, 8, 8),), (torch.rand(4, 3, 8, 8),)])
-    assert {"stem", "stage"} <= {path for group in ranked.ranking.chosen for path in group.paths}
-    assert len(ranked.problems["Sequential"].captured.problem.workloads) == 2
+    covers = [one.group.covers for one in ranked.problems.values()]
+    covered = {path for each in covers for parts in each.values() for path in parts}
+    assert {"stem", "stage"} <= covered  # alone, or in a run with what follows
+    assert {len(one.captured.problem.workloads) for one in ranked.problems.values()} == {2}

@@ -66,14 +66,29 @@ class Inputless(nn.Module):
 
 @dataclasses.dataclass
 class Boxed:
-    """No structure that torch knows; two of them compare their tensors."""
+    """No structure that torch knows, for making it does more; two of them compare their tensors."""
 
     value: torch.Tensor
+
+    def __post_init__(self):
+        self.value = self.value.clone()
 
 
 class Boxing(nn.Module):
     def forward(self, x):
         return Boxed(x.sin())
+
+
+@dataclasses.dataclass
+class Halves:
+    first: torch.Tensor
+    second: torch.Tensor
+    count: int = 2
+
+
+class Halving(nn.Module):
+    def forward(self, x):
+        return Halves(*x.sin().chunk(2, -1))
 
 
 CASES = {
@@ -301,6 +316,15 @@ class TestUses:
             network(rand(3, 4))
         network.float()
         fast(rand(3, 4))
+
+
+def test_a_result_in_a_dataclass_of_the_user_is_one_again(tmp_path):
+    x = rand(3, 4)
+    captured = capture(Halving(), [x], folder=tmp_path)
+    found = captured.optimized(candidate(captured), tmp_path)(x)
+    assert type(found) is Halves
+    assert found.count == 2
+    torch.testing.assert_close([found.first, found.second], [*x.sin().chunk(2, -1)])
 
 
 class TestSideEffects:
