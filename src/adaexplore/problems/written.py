@@ -29,6 +29,7 @@ from adaexplore.sandbox.user.user_code import Instance, Stored
 _SAME = {torch.float16: 1e-2, torch.bfloat16: 3e-2}
 _SAME_FP32 = 1e-4  # TF32 and another order of a sum do not count as a difference
 _PREFIX = "module."  # of the names that `_Flat` gives to the module's tensors
+_TALKATIVE = ("torch.fx.experimental.symbolic_shapes", "torch._export.non_strict_utils")
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,15 +198,20 @@ def _exported(examples: Examples) -> GraphSource:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep the exporter from printing its graph: its exception says why there is none."""
-    log = logging.getLogger("torch.fx.experimental.symbolic_shapes")
-    level = log.level
-    log.setLevel(logging.ERROR)
+    """Keep the exporter from printing its graph: its exception says why there is none.
+
+    Its warnings are of sizes that are one in some of the calls, for which it has its own graph.
+    """
+    logs = [logging.getLogger(name) for name in _TALKATIVE]
+    levels = [log.level for log in logs]
+    for log in logs:
+        log.setLevel(logging.ERROR)
     try:
         with redirect_stderr(io.StringIO()):
             yield
     finally:
-        log.setLevel(level)
+        for log, level in zip(logs, levels, strict=True):
+            log.setLevel(level)
 
 
 def _dynamic(inputs: list[list[Tensor]]) -> tuple[dict[int, Any], ...]:

@@ -122,7 +122,7 @@ def test_a_call_in_which_no_kernel_runs_has_the_times_of_the_original(put, model
     outcome, _ = put(model, kernel(), more=[(torch.rand(3, 16),)])
     assert outcome.speedup.low > 1
     *_, other = outcome.calls
-    assert 0.5 < other.time_us / min(other.before_us.values()) < 2
+    assert 0.2 < other.time_us / min(other.before_us.values()) < 5
 
 
 def test_a_kernel_by_which_the_model_is_not_faster_is_taken_out(put):

@@ -6,10 +6,12 @@ import enum
 import functools
 import importlib
 import linecache
+import logging
 import math
 import sys
 import textwrap
 import threading
+from contextlib import suppress
 
 import pytest
 import torch
@@ -413,6 +415,10 @@ def test_what_has_no_source_is_said_in_one_line(make, expected, tmp_path):
     assert "write a problem file with class Model and get_inputs()" in str(caught.value)
 
 
-def test_the_exporter_prints_nothing(tmp_path, capfd):
-    capture(Branch(), [rand(3)], folder=tmp_path)
+@pytest.mark.parametrize("rows", [(3,), (3, 1)], ids=["a branch", "one row in a call"])
+def test_the_exporter_prints_nothing(tmp_path, capfd, caplog, rows):
+    module = Branch() if len(rows) == 1 else nn.Linear(4, 4)
+    with suppress(BadProblemError):
+        capture(module, folder=tmp_path, name="mine", calls=[((rand(n, 4),), {}) for n in rows])
     assert "".join(capfd.readouterr()) == ""
+    assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
