@@ -279,4 +279,15 @@ class JudgedWorkload:
                 f"{name}: forward() draws random numbers, however little they show in its output "
                 "(dropout or dropped paths in training mode); try --mode eval"
             )
+        if self.problem.device == "cpu":
+            self._note_differences(outputs, again)
         return outputs
+
+    def _note_differences(self, one: list[NamedTensor], other: list[NamedTensor]) -> None:
+        """Note the outputs that two runs on the same inputs do not give bit for bit."""
+        for (path, first), (_, second) in zip(one, other, strict=True):
+            if fingerprint(first) != fingerprint(second):
+                self._notes.append(
+                    f"{path} is not the same in every bit in two runs on the same inputs: threads "
+                    "sum in another order, or forward() makes a generator of random numbers"
+                )
