@@ -142,6 +142,23 @@ class JudgedWorkload:
         return f"{self.name}/{name}" if len(self.problem.workloads) > 1 else name
 
     @property
+    def bounds(self) -> dict[str, float]:
+        """The least relative error allowed in an output of numbers, by input set.
+
+        It is that of the class asked for; empty where that is not on offer.
+        """
+        asked = self.runs.precision
+        found = {
+            each.name: [
+                truth.bounds[asked].norm
+                for truth in each.truths
+                if asked in truth.bounds and truth.value.is_floating_point()
+            ]
+            for each in self.sets
+        }
+        return {name: min(norms) for name, norms in found.items() if norms}
+
+    @property
     def output_forms(self) -> tuple[OutputForm, ...]:
         """The form of each output."""
         return output_forms(self.outputs)

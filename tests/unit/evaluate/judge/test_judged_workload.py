@@ -1,4 +1,4 @@
-"""What a workload on the CPU tells of itself: bits that vary."""
+"""What a workload on the CPU tells of itself: bits that vary, and bounds by input set."""
 
 import pytest
 
@@ -50,3 +50,9 @@ def test_bits_that_vary_from_run_to_run_are_noted(judged, more, varies):
     notes = judged(more)[1]
     told = [note for note in notes if note.startswith("output is not the same in every bit in two")]
     assert len(told) == varies
+
+
+def test_bounds_are_known_by_input_set_and_wider_on_other_inputs(judged):
+    bounds = judged("1")[0].bounds
+    assert next(iter(bounds)) == "own-0"
+    assert 0 < bounds["own-0"] < 1e-5 < bounds["normal"]
