@@ -12,7 +12,8 @@ from adaexplore.core.problem import Checks, Problem
 from adaexplore.core.proposal import Proposal
 from adaexplore.core.protocols.proposer import Context
 from adaexplore.core.rule import Gain, Matcher, Platform, Rule, Signature, unchecked_rule
-from adaexplore.run.recall import linting, recalling, require_recalled
+from adaexplore.memory.files import save_memory
+from adaexplore.run.recall import linting, memory_for, recalling, require_recalled
 
 DOT = Rule(
     name="dot-fp16",
@@ -66,6 +67,14 @@ def test_a_memory_that_no_prompt_would_show_is_refused():
         require_recalled(rules, Config(memory_threshold=threshold))
     with pytest.raises(BadInputError, match="nobody tested its rules"):
         require_recalled([said], Config(memory_threshold=0))
+
+
+def test_a_memory_about_other_languages_is_refused_by_their_names(tmp_path):
+    rules = [dataclasses.replace(DOT, name=name, language=name) for name in ("triton", "gluon")]
+    save_memory(tmp_path / "mine.toml", rules)
+    cpp = dataclasses.replace(PROBLEM, language="cpp", target=None)
+    with pytest.raises(BadInputError, match="its rules are about Gluon and Triton, and this"):
+        memory_for(cpp, str(tmp_path / "mine.toml"))
 
 
 def test_rules_about_the_demand_come_before_rules_about_the_problem():
