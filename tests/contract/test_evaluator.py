@@ -242,6 +242,7 @@ class TestFacts:
         assert facts.outputs == (OutputForm("output", (64, 96), "float32"),)
         assert {"own-0", "own-1", "own-2", "normal", "sparse"} <= set(facts.input_sets)
         assert 0 < facts.errors["fp32"] < 1e-5
+        assert 0 < facts.bounds["own-0"] < facts.bounds["normal"]
 
     def test_they_hold_the_baselines_times_and_the_layers(self, judge, measures):
         facts = judge.prepare()

@@ -9,8 +9,9 @@ from adaexplore.core.rule import Platform
 from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
 from adaexplore.memory.check import Checker
 from adaexplore.memory.files import BUNDLED, beliefs, load_memory, memory_path
+from adaexplore.memory.statements import wordings
 from adaexplore.memory.wording import objection
-from adaexplore_lab.rules import candidates, sayings
+from adaexplore_lab.rules import candidates
 
 RULES = load_memory(memory_path(BUNDLED))
 SPEED = [rule for rule in (*RULES, *candidates()) if rule.kind == "speed"]
@@ -33,7 +34,7 @@ def objections(rules, server):
 def test_every_rule_has_one_home():
     names = [rule.name for rule in (*RULES, *candidates(), *beliefs())]
     assert len(names) == len(set(names))
-    assert set(sayings()) <= set(names)
+    assert set(wordings()) <= set(names)
 
 
 def test_a_candidate_holds_nowhere_yet():

@@ -100,14 +100,16 @@ class ReferenceFacts:
     """Facts that `Evaluator.prepare` returns; `ReferenceFacts()` where nothing is known yet.
 
     `errors` maps a precision class to the relative error of PyTorch's own run in it against
-    float64. `baselines_us` holds the times of all baselines, `compiles` says whether
-    `torch.compile` works on the reference. `input_sets` names the inputs that candidates are
-    verified on, `parameters` counts the model's. `layers` counts its modules without modules inside
-    (0 for a target). `labels` maps a label of the problem (see `evaluate.truth.labels`) to the
-    reason for it; `notes` are warnings. `took_s` has the seconds of each stage of preparing on a
-    GPU, and of all waiting for the device in the judge, which is a part of the stages.
+    float64. `bounds` maps an input set to the relative error that is allowed on it in the class
+    asked for; the problem's own come first. `baselines_us` holds the times of all baselines,
+    `compiles` says whether `torch.compile` works on the reference. `input_sets` names the inputs
+    that candidates are verified on, `parameters` counts the model's. `layers` counts its modules
+    without modules inside (0 for a target). `labels` maps a label of the problem (see
+    `evaluate.truth.labels`) to the reason for it; `notes` are warnings. `took_s` has the seconds of
+    each stage of preparing on a GPU, and of all waiting for the device in the judge, which is a
+    part of the stages.
 
-    With several workloads, `outputs` and `inputs` are the first one's, `baselines_us` and
+    With several workloads, `outputs`, `inputs` and `bounds` are the first one's, `baselines_us` and
     `roofline` are geometric means over the timed ones, `products` are those of the timed one that
     has most of their operations, and `workloads` holds each.
 
@@ -117,6 +119,7 @@ class ReferenceFacts:
 
     precision: Precision = "fp32"
     errors: Mapping[Precision, float] = field(default_factory=dict)
+    bounds: Mapping[str, float] = field(default_factory=dict)
     baselines_us: Mapping[str, float] = field(default_factory=dict)
     input_sets: tuple[str, ...] = ()
     parameters: int = 0

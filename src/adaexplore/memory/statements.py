@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import math
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib.resources import files
 from pathlib import Path
 from typing import Literal
 
@@ -27,7 +29,8 @@ _STRANGE_WEIGHS = 0.3  # a word that no known rule has: names of somebody's own,
 
 _LINE = re.compile(r"(?P<statement>.*\S)\s*\|\|\s*(?P<count>\d+(?:\.\d+)?)")
 _ATTRIBUTE = re.compile(r"attribute '(\w+)' on module '?tl'?")
-_CODE = re.compile(r"(?:libdevice|tl|torch|triton)(?:\.\w+)+|\.\w+(?=\()|\w+(?==(?!=))")
+_NAME = r"(?:libdevice|tl|torch|triton)(?:\.\w+)+|(?<![\w.])\.[a-z]\w*|\.\w+(?=\()"
+_CODE = re.compile(rf"{_NAME}|\w+(?==(?!=))")
 _WORD = re.compile(r"[a-z]\w+|\d+", re.IGNORECASE)
 _PLACE = re.compile(r"\bline \d+|\.py\b|https?:")
 _OF_TRITON = re.compile(
@@ -87,16 +90,19 @@ def read_sayings(path: Path, least_count: float = 0.0) -> list[Saying]:
     return found
 
 
-def find_rules(
-    said: Iterable[Saying], known: Sequence[Rule], put: Mapping[str, Sequence[str]] | None = None
-) -> list[SayingMatch]:
+def wordings() -> Mapping[str, Sequence[str]]:
+    """Return other wordings of the bundled rules and of beliefs, by their names."""
+    return tomllib.loads((files("adaexplore.memory") / "sayings.toml").read_text(encoding="utf-8"))
+
+
+def find_rules(said: Iterable[Saying], known: Sequence[Rule]) -> list[SayingMatch]:
     """For each saying the known rule that is most like it, if one is alike enough.
 
     Alike are texts that share code and rare words (see `_Texts`). A rule is known by its statement
-    with its topics and what its witness fails with, and by the ways to put it that `put` has under
-    its name.
+    with its topics and what its witness fails with, and by its other wordings.
     """
-    ways = [(rule, way) for rule in known for way in (_text(rule), *(put or {}).get(rule.name, ()))]
+    other = wordings()
+    ways = [(rule, way) for rule in known for way in (_text(rule), *other.get(rule.name, ()))]
     texts = _Texts([way for _, way in ways], {topic for rule in known for topic in rule.topics})
     found = []
     for saying in said:
@@ -160,6 +166,8 @@ class _Texts:
 
     def __init__(self, texts: Sequence[str], topics: Iterable[str]) -> None:
         self._topics = {topic.lower() for topic in topics}
+        self._names = list(map(_names, texts))
+        self._words = [set(re.findall(r"\w+", text.lower())) for text in texts]
         terms = [_terms(text, self._topics) for text in texts]
         having = Counter(term for own in terms for term in own)
         self._rarity = {term: math.log(1 + len(texts) / n) for term, n in having.items()}
@@ -170,11 +178,15 @@ class _Texts:
         """The number of the text that is most like this one, and how much so; (-1, 0) of none.
 
         It is the cosine, with half of a text's length as all have it: else the shortest would be
-        most like everything.
+        most like everything. Texts about other functions are left out: those that name some, and
+        not the one that this text names first.
         """
         asked = self._weighed(_terms(text, self._topics))
+        subject = _names(text)[:1]
         best, most = -1, 0.0
         for number, own in enumerate(self._vectors):
+            if self._names[number] and not self._words[number].issuperset(subject):
+                continue
             shared = sum(asked[term] * own[term] for term in asked.keys() & own.keys())
             if shared:
                 likeness = shared / _length(asked) / math.sqrt(_length(own) * self._usual_length)
@@ -193,9 +205,20 @@ def _length(vector: Mapping[str, float]) -> float:
     return math.sqrt(sum(weight**2 for weight in vector.values()))
 
 
+def _names(text: str) -> list[str]:
+    """Return the functions that a text names, in their order, without modules and objects."""
+    names = re.findall(_NAME, _one_module(text).lower())
+    return [name.rpartition(".")[2] for name in names if name != "triton.jit"]
+
+
+def _one_module(text: str) -> str:
+    """Return a text that calls Triton's language `tl`, whatever it said."""
+    return _ATTRIBUTE.sub(r"tl.\1", re.sub(r"\btriton\.language\b", "tl", text))
+
+
 def _terms(text: str, topics: Collection[str]) -> Mapping[str, float]:
     """Return the terms of a text with their weights: its code, and the stems of its words."""
-    text = _ATTRIBUTE.sub(r"tl.\1", re.sub(r"\btriton\.language\b", "tl", text))
+    text = _one_module(text)
     terms = {}
     for code in _CODE.findall(text):
         terms[code.strip(".").lower()] = _CODE_WEIGHS

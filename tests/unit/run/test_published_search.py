@@ -1,9 +1,9 @@
 """A search under the published presets against the publication, node for node, prompt for prompt.
 
-`Published` below is written from the publication alone and shares no code with `adaexplore.search`
-and `adaexplore.propose`: statistics are sums over lists, found anew for every step. It draws from
-the same generator in the same order: the kind of a step, a pool that is too large, the number of
-extra kernels, the extras.
+`Published` and `Baseline` below are written from the publication alone and share no code with
+`adaexplore.search` and `adaexplore.propose`: statistics are sums over lists, found anew for every
+step. They draw from the same generator in the same order: the kind of a step, a pool that is too
+large, the number of extra kernels, the extras; the elites of IRLE.
 """
 
 import hashlib
@@ -11,6 +11,7 @@ import math
 import random
 import re
 from dataclasses import dataclass
+from functools import partial
 
 import pytest
 
@@ -25,6 +26,7 @@ from adaexplore.run.proposers import Plan, model_proposers
 from adaexplore.store import RunRecord, create_run
 
 STEPS = 240
+FEW = 12
 SEED = 11
 
 LEVEL_2 = {"c": 0.3, "expand_ratio": 1.0, "alpha": 0.0, "p_large": 0.2, "extra_max": 0}
@@ -68,8 +70,17 @@ class Recorded:
         return 0.4 + 1.2 * (min(max(self.speedup, 0.1), 10.0) - 0.1) / 9.9
 
 
+def generator_of(number):
+    """The generator of a step."""
+    digest = hashlib.sha256(f"{SEED}/{number}".encode()).digest()
+    return random.Random(int.from_bytes(digest, "big"))
+
+
 class Published:
     """The formulas, over steps 1, 2, ...; 0 is the empty root."""
+
+    forms = frozenset({"large", "patch"})
+    sorts = 5  # of steps, at least, so that the trace means something
 
     def __init__(self, c, expand_ratio, alpha, p_large, extra_max, reviser=True):
         self.reviser = reviser
@@ -79,8 +90,7 @@ class Published:
 
     def next(self, number):
         """Parent, kind, pool and window of the step of that number."""
-        digest = hashlib.sha256(f"{SEED}/{number}".encode()).digest()
-        rng = random.Random(int.from_bytes(digest, "big"))
+        rng = generator_of(number)
         parent = self.descend(0)
         small = [child for child in self.children(parent) if self.step(child).kind == "small"]
         if parent == 0 or len(small) >= SMALL_LIMIT or rng.random() < self.p_large:
@@ -146,11 +156,16 @@ class Published:
             if self.step(number).outcome == "correct" and head not in on_path:
                 others.setdefault(head, self.best_of_component(head))
         rest = list(others.values())
+        return (*pool, *self.drawn(rest, count, rng))
+
+    def drawn(self, rest, count, rng):
+        """Draw kernels by a softmax of their speedups, without replacement."""
+        chosen = []
         for _ in range(min(count, len(rest))):
             top = max(self.step(kernel).speedup for kernel in rest)
             shares = [math.exp(self.step(kernel).speedup - top) for kernel in rest]
-            pool.append(rest.pop(rng.choices(range(len(rest)), shares)[0]))
-        return tuple(pool)
+            chosen.append(rest.pop(rng.choices(range(len(rest)), shares)[0]))
+        return tuple(chosen)
 
     def best_of_component(self, head):
         """The first of its fastest correct kernels; None where none is correct."""
@@ -181,6 +196,47 @@ class Published:
 
     def step(self, number):
         return self.steps[number - 1]
+
+
+class Baseline(Published):
+    """The paper's baselines. The parameters of the tree are of no effect.
+
+    IRS refines the last kernel. The others write new modules: PS sees nothing, IRL the last
+    kernels, IRB the best by (compiled, correct, speedup), IRLE first correct ones that are drawn,
+    then the last. Failed kernels are shown like others, except among the drawn.
+    """
+
+    def __init__(self, policy):
+        super().__init__(**LEVEL_2)
+        self.policy = policy
+        self.forms = frozenset({"large", "patch"} if policy == "irs" else {"large"})
+        self.sorts = {"ps": 1, "irs": 3}.get(policy, 2)
+
+    def next(self, number):
+        if self.policy == "irs" and number > 1:
+            return number - 1, "small", (), self.window(number - 1)
+        return 0, "large", self.context(generator_of(number)), ()
+
+    def context(self, rng):
+        every = list(range(1, len(self.steps) + 1))
+        best = sorted(every, key=self.order)
+        match self.policy:
+            case "irl":
+                return tuple(every[-POOL_SIZE:])
+            case "irb":
+                return tuple(best[:POOL_SIZE])
+            case "irle":
+                recent = tuple(every[-(POOL_SIZE // 2) :])
+                rest = [kernel for kernel in best if kernel not in recent]
+                rest = [kernel for kernel in rest if self.step(kernel).outcome == "correct"]
+                return (*self.drawn(rest, POOL_SIZE - POOL_SIZE // 2, rng), *recent)
+        return ()
+
+    def order(self, number):
+        """Best first, and the older of equals first."""
+        step = self.step(number)
+        compiled = step.outcome != "no module"
+        return not compiled, step.outcome != "correct", -step.speedup, number
 
 
 def landscape(number, parent, kind):
@@ -271,36 +327,46 @@ def assert_shows(prompt, published, kernels, guidance):
 
 
 @pytest.mark.parametrize(
-    ("preset", "changed", "published"),
+    ("preset", "changed", "published", "count"),
     [
-        pytest.param("adaexplore", {}, LEVEL_2, id="level-2"),
-        pytest.param("adaexplore-l3", {}, LEVEL_3, id="level-3", marks=pytest.mark.slow),
-        pytest.param("adaexplore-adapt", {}, ADAPT, id="adapt", marks=pytest.mark.slow),
+        pytest.param("adaexplore", {}, partial(Published, **LEVEL_2), STEPS, id="level-2"),
         pytest.param(
-            "adaexplore",
-            {"p_large": 0.75, "alpha": 1.0},
-            MANY_LARGE,
-            id="many-large",
-            marks=pytest.mark.slow,
+            "adaexplore", {"policy": "irle"}, partial(Baseline, "irle"), FEW, id="irle-first"
+        ),
+        *(
+            pytest.param(*case, STEPS, id=name, marks=pytest.mark.slow)
+            for name, case in {
+                "level-3": ("adaexplore-l3", {}, partial(Published, **LEVEL_3)),
+                "adapt": ("adaexplore-adapt", {}, partial(Published, **ADAPT)),
+                "many-large": (
+                    "adaexplore",
+                    {"p_large": 0.75, "alpha": 1.0},
+                    partial(Published, **MANY_LARGE),
+                ),
+                **{
+                    policy: ("adaexplore", {"policy": policy}, partial(Baseline, policy))
+                    for policy in ("ps", "irs", "irl", "irb", "irle")
+                },
+            }.items()
         ),
     ],
 )
-def test_every_step_is_the_published_one(tmp_path, preset, changed, published):
+def test_every_step_is_the_published_one(tmp_path, preset, changed, published, count):
     settings = Config(preset=preset, seed=SEED, **{**changed, "memory_threshold": THRESHOLD})
     record = RunRecord(
         problem=Problem("example", REFERENCE, "triton", "cpu"),
-        config=settings.model_copy(update={"steps": STEPS}),
+        config=settings.model_copy(update={"steps": count}),
         proposers=("model",),
         environment=Environment(),
         command="",
         created_at=0.0,
     )
-    reference = Published(**published)
+    reference = published()
     steps, forms, systems, judged, repeats = set(), set(), set(), {}, 0
     with create_run(tmp_path / "run", record) as run:
         proposers = model_proposers(Plan(("model",), rules=RULES), settings)
         ledger = Ledger(run.store, proposers)
-        for number in range(1, STEPS + 1):
+        for number in range(1, count + 1):
             parent, kind, pool, window = reference.next(number)
             ask = ledger.ask("model")
             assert (ask.parent_id, ask.step_kind) == (parent, kind), f"step {number}"
@@ -331,8 +397,8 @@ def test_every_step_is_the_published_one(tmp_path, preset, changed, published):
             steps.add((kind, parent == 0, len(pool) > 1, len(window) > 1))
             forms.add(turn.settings["form"])
         assert [node.parent_id for node in ledger.nodes] == [s.parent for s in reference.steps]
-    assert repeats >= 5
-    assert reference.sampled or changed == {}
-    assert forms == {"large", "patch"}
+    assert repeats >= 5 or "patch" not in forms
+    assert reference.sampled or "p_large" not in changed
+    assert forms == reference.forms
     assert len(systems) == 1
-    assert len(steps) >= 5  # steps of every sort, so that the trace means something
+    assert len(steps) >= reference.sorts

@@ -78,6 +78,14 @@ class TestTree:
         config = steps_of(path)[0].config
         assert (config.c, config.p_large, config.pool_size) == (0.7, 0.25, 3)
         assert (config.reviser, config.policy, config.alpha) == (False, "uct", 0.0)  # 7 is no alpha
+
+    @pytest.mark.parametrize(
+        ("options", "reply_tokens"),
+        [(OPTIONS, 16_384), (f"{OPTIONS}max_completion_tokens: 900\ntemperature: 0.6\n", 900)],
+    )
+    def test_calls_had_temperature_1_whatever_the_option(self, tmp_path, options, reply_tokens):
+        config = steps_of(write_tree(tmp_path / "2_18", options))[0].config
+        assert (config.temperature, config.reply_tokens) == (1.0, reply_tokens)
         assert config.steps == 5
 
     def test_a_failure_is_one_to_learn_from(self, path):

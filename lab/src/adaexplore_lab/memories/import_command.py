@@ -26,7 +26,6 @@ from adaexplore.memory import (
 )
 from adaexplore.run import Machine
 from adaexplore_lab.console import observe, say
-from adaexplore_lab.rules import sayings as wordings
 
 _MEMORIES = (".toml", ".json")
 
@@ -67,7 +66,7 @@ def _witnessed(
     machine = Machine(device, target)
     said = read_sayings(source, least_count)
     rules = load_memory(memory_path(known))
-    found = find_rules(said, [*rules, *beliefs()], wordings())
+    found = find_rules(said, [*rules, *beliefs()])
     meant = {one.rule.name: one.rule for one in found if one.rule is not None}
     here = machine.platform
     unseen = [r for r in meant.values() if here.as_of(r.kind) not in (*r.holds, *r.gone)]

@@ -187,6 +187,7 @@ class Reference:
         return ReferenceFacts(
             precision=self.precision,
             errors=self.errors,
+            bounds=self.first.bounds,
             input_sets=tuple(name for w in self.workloads for name in w.set_names),
             parameters=sum(p.numel() for p in self.instance.model.parameters()),
             layers=self.instance.layers,

@@ -142,6 +142,23 @@ class JudgedWorkload:
         return f"{self.name}/{name}" if len(self.problem.workloads) > 1 else name
 
     @property
+    def bounds(self) -> dict[str, float]:
+        """The least relative error allowed in an output of numbers, by input set.
+
+        It is that of the class asked for; empty where that is not on offer.
+        """
+        asked = self.runs.precision
+        found = {
+            each.name: [
+                truth.bounds[asked].norm
+                for truth in each.truths
+                if asked in truth.bounds and truth.value.is_floating_point()
+            ]
+            for each in self.sets
+        }
+        return {name: min(norms) for name, norms in found.items() if norms}
+
+    @property
     def output_forms(self) -> tuple[OutputForm, ...]:
         """The form of each output."""
         return output_forms(self.outputs)
@@ -279,4 +296,15 @@ class JudgedWorkload:
                 f"{name}: forward() draws random numbers, however little they show in its output "
                 "(dropout or dropped paths in training mode); try --mode eval"
             )
+        if self.problem.device == "cpu":
+            self._note_differences(outputs, again)
         return outputs
+
+    def _note_differences(self, one: list[NamedTensor], other: list[NamedTensor]) -> None:
+        """Note the outputs that two runs on the same inputs do not give bit for bit."""
+        for (path, first), (_, second) in zip(one, other, strict=True):
+            if fingerprint(first) != fingerprint(second):
+                self._notes.append(
+                    f"{path} is not the same in every bit in two runs on the same inputs: threads "
+                    "sum in another order, or forward() makes a generator of random numbers"
+                )

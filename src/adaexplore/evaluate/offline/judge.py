@@ -130,6 +130,7 @@ class OfflineBench:
         return ReferenceFacts(
             precision=reference.precision,
             errors=reference.errors,
+            bounds=reference.first.bounds,
             input_sets=tuple(name for w in reference.workloads for name in w.set_names),
             parameters=self._full.parameters,
             outputs=self._full.workloads[0].outputs,

@@ -30,9 +30,13 @@ _ROUNDING = {
     _aten.signbit.default,
     _aten.bucketize.Tensor,
     _aten.searchsorted.Tensor,
+    _aten.heaviside.default,
+    _aten.copysign.Tensor,
     _aten.fake_quantize_per_tensor_affine_cachemask.default,
     _aten.fake_quantize_per_channel_affine_cachemask.default,
 }
+_PASSING = {_aten.hardshrink.default, _aten.threshold.default}
+"""Operations that put a number in the place of values on one side, and pass those on the other."""
 _COMPARING = {
     getattr(getattr(_aten, name), overload)
     for name in ("gt", "ge", "lt", "le")
@@ -42,6 +46,7 @@ _ROUNDS_QUOTIENT: Mapping[Any, Callable[[Tensor], Tensor]] = {
     _aten.floor_divide.default: torch.floor,
     _aten.remainder.Scalar: torch.floor,
     _aten.remainder.Tensor: torch.floor,
+    _aten.remainder.Scalar_Tensor: torch.floor,
     _aten.fmod.Scalar: torch.trunc,
     _aten.fmod.Tensor: torch.trunc,
     _aten.frac.default: torch.trunc,
@@ -54,6 +59,9 @@ _IN_PLACE = {
     _aten.ceil_.default: _aten.ceil.default,
     _aten.trunc_.default: _aten.trunc.default,
     _aten.sign_.default: _aten.sign.default,
+    _aten.heaviside_.default: _aten.heaviside.default,
+    _aten.copysign_.Tensor: _aten.copysign.Tensor,
+    _aten.threshold_.default: _aten.threshold.default,
     _aten.floor_divide_.Tensor: _aten.floor_divide.default,
     _aten.remainder_.Scalar: _aten.remainder.Scalar,
     _aten.remainder_.Tensor: _aten.remainder.Tensor,
@@ -62,7 +70,12 @@ _IN_PLACE = {
     _aten.frac_.default: _aten.frac.default,
     _aten.div_.Tensor_mode: _aten.div.Tensor_mode,
 }
-_SECOND = {_aten.searchsorted.Tensor, _aten.copy_.default}
+_SECOND = {
+    _aten.searchsorted.Tensor,
+    _aten.copy_.default,
+    _aten.copysign.Tensor,
+    _aten.copysign_.Tensor,
+}
 """Operations whose second argument comes to a step."""
 
 
@@ -104,7 +117,8 @@ class Steps(TorchDispatchMode):  # type: ignore[no-untyped-call]
         )
 
     def _step(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        self.values.append(_before(func, args, kwargs))
+        value = _before(func, args, kwargs)
+        self.values.append(value.clone() if func in _IN_PLACE else value)
         return func(*args, **kwargs)
 
 
@@ -149,7 +163,7 @@ class Shifted(Steps):  # type: ignore[no-untyped-call]
 
 
 def _is_step(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
-    place = int(func in _SECOND)
+    place = int(func in _SECOND or func is _aten.remainder.Scalar_Tensor)
     if len(args) <= place or not isinstance(args[place], Tensor):
         return False
     if not args[place].is_floating_point():
@@ -158,7 +172,7 @@ def _is_step(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> boo
         return _is_coarse(kwargs.get("dtype"))
     if func is _aten.copy_.default:
         return _is_coarse(args[0].dtype) and args[0].shape == args[1].shape
-    known = func in _ROUNDING or func in _COMPARING or func in _IN_PLACE
+    known = func in _ROUNDING or func in _PASSING or func in _COMPARING or func in _IN_PLACE
     return known or _rounds_quotient(func, kwargs) is not None
 
 
@@ -201,7 +215,8 @@ def _margin(value: Tensor, noted: Tensor) -> Tensor:
     moved = (value - noted).abs().nan_to_num_(0.0, 0.0)
     whole = (value == value.round()) & (noted == noted.round())
     moved.masked_fill_(whole, 0.0)  # codes already: a step before has decided
-    beside = moved.square().mean(-1, keepdim=True).sqrt() if moved.dim() else moved
+    # Not the root mean square: that of quotients by numbers near zero is theirs alone.
+    beside = moved.sqrt().mean(-1, keepdim=True).square() if moved.dim() else moved
     return torch.where(moved > 0, torch.maximum(moved, beside), moved)
 
 
@@ -218,4 +233,6 @@ def _shifted(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], by: Te
     place = int(func in _SECOND)
     moved = args[place] + by.reshape(args[place].shape)
     given = (*args[:place], moved, *args[place + 1 :])
-    return _IN_PLACE.get(func, func)(*given, **kwargs)
+    func = _IN_PLACE.get(func, func)
+    result = func(*given, **kwargs)
+    return torch.where(result == moved, args[place], result) if func in _PASSING else result

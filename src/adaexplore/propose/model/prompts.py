@@ -18,6 +18,7 @@ from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.node import Node
 from adaexplore.core.problem import LANGUAGES, Language, Problem
 from adaexplore.core.protocols.proposer import Outline
+from adaexplore.core.text.units import relative_error
 from adaexplore.languages import DIALECTS, notes_of
 from adaexplore.llm.templating import Templates, read_templates
 from adaexplore.propose.model.hardware import hardware_of
@@ -41,6 +42,7 @@ OWN = files("adaexplore.propose.model") / "templates"
 """Folder of the package's own templates."""
 
 _LOG_CHARS = 2000
+_MUCH_WIDER = 10.0
 _COMMON = ("system", "problem", "hardware")
 """Sections that are equal for all steps of a run. They come first: providers can cache them."""
 
@@ -345,6 +347,7 @@ def _variables(briefing: Briefing) -> dict[str, Any]:
         "baselines_us": facts.baselines_us,
         "estimate": facts.estimate,
         "errors": facts.errors,
+        "wider_bounds": _wider(facts.bounds),
         "outputs": facts.outputs,
         "inputs": facts.inputs,
         "workloads": facts.workloads,
@@ -359,6 +362,19 @@ def _variables(briefing: Briefing) -> dict[str, Any]:
         "outline": briefing.outline,
         "patch_format": FORMAT,
     }
+
+
+def _wider(bounds: Mapping[str, float]) -> list[tuple[float, list[str]]]:
+    """Return the bounds beyond ten times that on the problem's own inputs, with their input sets.
+
+    Bounds that read alike count as one.
+    """
+    own = next(iter(bounds.values()), 0.0)
+    found: dict[str, tuple[float, list[str]]] = {}
+    for name, bound in bounds.items():
+        if bound > _MUCH_WIDER * own:
+            found.setdefault(relative_error(bound), (bound, []))[1].append(name)
+    return list(found.values())
 
 
 def _views(briefing: Briefing, nodes: Iterable[Node]) -> list[KernelView]:

@@ -38,6 +38,7 @@ SHARED: Mapping[str, str] = {
     "baselines_us": "times of the baselines (`eager` and others) in microseconds; or empty",
     "estimate": "estimate of the reference without a device: `time_us`, `bound_by`; else None",
     "errors": "PyTorch's own relative error by precision class",
+    "wider_bounds": "bounds beyond ten times that on own inputs, with their input sets",
     "outputs": "the reference's outputs, each with `path`, `shape` and `dtype`",
     "inputs": "captured arguments: `path`, `shape`, `dtype`, `strides`, `values`; empty if drawn",
     "workloads": "if there are several: `name`, `outputs`, `baselines_us` of each; else empty",

@@ -19,8 +19,8 @@ _ELITE = 256
 class RecentAndElite(Policy):
     """Iterative refinement by large steps with half recent, half elite kernels (arXiv 2604.16625).
 
-    The context holds `Config.pool_size` kernels. The recent ones may be failed ones. The elites are
-    drawn by softmax of their speedups without replacement.
+    The context holds `Config.pool_size` kernels. The elites come first, drawn by softmax of their
+    speedups without replacement. The recent ones may be failed ones.
     """
 
     def __init__(self, settings: Config) -> None:
@@ -34,10 +34,10 @@ class RecentAndElite(Policy):
         self._recent.append(node_id)
 
     def select(self, tree: Tree, rng: random.Random) -> Selection:
-        """Return the root with the recent kernels first."""
-        pool = list(self._recent)
+        """Return the root with the elites first, then the recent kernels, oldest first."""
+        elites: list[int] = []
         others = [kernel for kernel in self._ranking.top(_ELITE) if kernel not in self._recent]
-        for _ in range(min(self._pool_size - len(pool), len(others))):
+        for _ in range(min(self._pool_size - len(self._recent), len(others))):
             index = softmax_choice([tree[kernel].speedup for kernel in others], rng)
-            pool.append(others.pop(index))
-        return Selection(ROOT_ID, "large", tuple(pool))
+            elites.append(others.pop(index))
+        return Selection(ROOT_ID, "large", (*elites, *self._recent))

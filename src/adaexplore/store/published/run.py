@@ -37,6 +37,8 @@ _SETTINGS = {
     "general_memory_path": "memory",
     "max_completion_tokens": "reply_tokens",
 }
+_SAMPLED = {"temperature": 1.0, "reply_tokens": 16_384}
+"""How the released code samples without other options. Its option `temperature` reaches no call."""
 _POLICIES = {"MCTS": "uct", "IRS": "irs", "IRL": "irl", "IRB": "irb", "IRLE": "irle", "PS": "ps"}
 
 
@@ -94,7 +96,8 @@ def _nodes(
 def _config(options: Mapping[str, Any], steps: int) -> Config:
     """Return the published settings, with the run's own where they are known and fit."""
     config = Config(preset="adaexplore", steps=steps)
-    given = {ours: options[theirs] for theirs, ours in _SETTINGS.items() if theirs in options}
+    own = {ours: options[theirs] for theirs, ours in _SETTINGS.items() if theirs in options}
+    given = {**_SAMPLED, **own}
     given["policy"] = _POLICIES.get(str(options.get("agent_type")), "uct")
     given["reviser"] = options.get("disable_reviewer") is not True
     for name, value in given.items():

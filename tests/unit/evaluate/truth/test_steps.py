@@ -106,6 +106,8 @@ def test_exact_whole_numbers_and_exact_comparisons_have_no_ties(truth_of):
     [
         ("torch.div(x * 1.1 + 0.5, 1.0, rounding_mode='floor')", 1e-4),
         ("torch.remainder(x * 1.1 + 0.5, 0.3)", 2e-2),
+        ("torch.remainder(3, x / 30)", 2e-2),  # quotients by numbers near zero
+        ("(x * 1.1 + 0.5).floor_()", 1e-4),
         ("torch.fake_quantize_per_tensor_affine(x * 1.1, 1.0, 0, -128, 127)", 1e-4),
         ("(x * 1.1).to(torch.complex64).real", 1e-4),
     ],
@@ -136,6 +138,14 @@ def filled(dtype):
         lambda x: x.clone().div_(0.5, rounding_mode="floor"),
         lambda x: (x - 1.5).sgn(),
         lambda x: (x - 1.5).sign_(),
+        lambda x: torch.nn.functional.hardshrink(x, 1.5),
+        lambda x: torch.nn.functional.threshold(x, 1.5, 9.0),
+        lambda x: torch.nn.functional.threshold_(x.clone(), 1.5, 9.0),
+        lambda x: torch.heaviside(x - 1.5, torch.ones((), dtype=x.dtype)),
+        lambda x: (x - 1.5).heaviside_(torch.ones((), dtype=x.dtype)),
+        lambda x: torch.copysign(torch.ones_like(x), x - 1.5),
+        lambda x: torch.ones_like(x).copysign_(x - 1.5),
+        lambda x: torch.remainder(3.0, x),
         lambda x: torch.searchsorted(VALUES.sort().values, x),
         filled(torch.int8),
     ],
@@ -156,6 +166,12 @@ def test_a_shifted_operation_differs_beside_its_steps_alone(operation):
     assert torch.equal(shifted[1], plain)
     assert any(not torch.equal(each, plain) for each in shifted[2:])
     assert plain.dtype == shifted[-1].dtype
+
+
+def test_the_difference_decides_a_comparison():
+    with torch.no_grad(), (steps := Steps()):
+        torch.gt(VALUES, 1.5)
+    assert torch.equal(steps.values[0], VALUES - 1.5)
 
 
 @pytest.mark.parametrize(

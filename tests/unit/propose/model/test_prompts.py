@@ -94,6 +94,22 @@ def form(request):
     return FORMS[request.param]
 
 
+class TestWiderBounds:
+    def told(self, **others):
+        bounds = {"own-0": 2e-6, "own-1": 2e-6, "large": 10 * 2e-6, **others}
+        asked = briefing(facts={"bounds": bounds})
+        lines = text(PROMPTS.large(asked, [])).splitlines()
+        return [line for line in lines if "unlike the problem's own" in line]
+
+    def test_input_sets_of_a_much_wider_bound_are_told_with_it(self):
+        [line] = self.told(normal=1e-4, held=0.1, small=1.0001e-4)
+        assert line.endswith(" more is allowed: 1.0e-4 (normal, small); 1.0e-1 (held).")
+        assert estimated_tokens(line) < 40
+
+    def test_others_are_not(self):
+        assert self.told() == self.told(normal=2e-6) == []
+
+
 class TestEveryPrompt:
     def test_contains_the_exact_reference_once(self, form):
         assert text(form(briefing())).count(REFERENCE.rstrip()) == 1

@@ -5,9 +5,10 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from adaexplore.sandbox.user.randomness import draws_random
+from adaexplore.sandbox.user.randomness import draws_random, seeded
 
 X = torch.randn(4, 8)
+CPU = torch.device("cpu")
 
 
 def seeds_itself():
@@ -28,6 +29,24 @@ def seeds_itself():
 )
 def test_random_numbers_are_seen_by_their_generators(call, is_random):
     assert draws_random(call, torch.device("cpu")) == is_random
+
+
+def test_both_calls_have_seeds_of_their_own():
+    drawn = []
+    for _ in range(2):
+        torch.rand(3)
+        random.random()
+        draws_random(lambda: drawn.append((torch.rand(1).item(), random.random())), CPU)
+    assert drawn[:2] == drawn[2:]
+    assert drawn[0] != drawn[1]
+
+
+def test_every_seed_gives_numpy_numbers_of_its_own():
+    drawn = set()
+    for seed in (0, 1, 2, 3, 2**32 + 4):
+        with seeded(CPU, seed):
+            drawn.add(numpy.random.random())
+    assert len(drawn) == 5
 
 
 class Holder:
