@@ -415,7 +415,7 @@ def test_what_has_no_source_is_said_in_one_line(make, expected, tmp_path):
     assert "write a problem file with class Model and get_inputs()" in str(caught.value)
 
 
-@pytest.mark.parametrize("rows", [(3,), (3, 1)], ids=["a branch", "one row in a call"])
+@pytest.mark.parametrize("rows", [(3,), (1, 3)], ids=["a branch", "one row in a call"])
 def test_the_exporter_prints_nothing(tmp_path, capfd, caplog, rows):
     module = Branch() if len(rows) == 1 else nn.Linear(4, 4)
     with suppress(BadProblemError):
