@@ -126,9 +126,9 @@ class Client:
         job = self.submit_evaluation(problem, candidates, options)
         return [evaluation_from_json(verdict) for verdict in self.wait(job.id).verdicts]
 
-    def jobs(self) -> list[JobInfo]:
-        """Return the user's latest jobs."""
-        answer = self._again(lambda: self._http.get("/v1/jobs"))
+    def jobs(self, limit: int = 100) -> list[JobInfo]:
+        """Return the user's latest jobs, at most 1,000, the latest first."""
+        answer = self._again(lambda: self._http.get("/v1/jobs", params={"limit": limit}))
         return self._understood(TypeAdapter(list[JobInfo]).validate_json, answer)
 
     def job(self, job_id: str) -> JobInfo:
