@@ -28,6 +28,10 @@ SHOWN = {"working", "notice", "recorded", "waiting", "stopping", "confirming", "
 """Types of events that are for people."""
 
 
+class _PromptsWaitError(Exception):
+    """A job goes on once its prompts are answered."""
+
+
 @dataclass(frozen=True, slots=True)
 class JudgedThere:
     """A verdict of a service, with the problem's labels."""
@@ -52,7 +56,11 @@ def explore_there(server: str, problem: Path, config: Config) -> None:
     require_free(path)
     with open_service(server) as client:
         job = client.submit_search(_problem(problem), _options(config))
-        result = _followed(client, job, Console(), save=path)
+        try:
+            result = _followed(client, job, Console(), save=path)
+        except _PromptsWaitError:
+            say(Console(), f"its prompts wait for your answers at {server}")
+            return
     say(Console(), f"{result.headline}\n{path}: show it with\n  adaexplore show {path}/run.json.xz")
 
 
@@ -122,6 +130,8 @@ def _followed(
             last = event.number
             if event.type in SHOWN:
                 say(console, line_of(event))
+            if (event.type, event.text) == ("state", "waiting"):
+                raise _PromptsWaitError
     except KeyboardInterrupt:
         say(console, "cancelling; what is recorded is fetched")
         client.cancel(job.id)

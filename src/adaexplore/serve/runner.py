@@ -17,8 +17,9 @@ from typing import IO, Any
 from sqlalchemy.exc import DBAPIError
 
 from adaexplore.run.session import INTERRUPTED
-from adaexplore.serve.jobs import LOG_NAME, ORDER_NAME, POSTPONED, Jobs
-from adaexplore.serve.messages import JobInfo, JobResult
+from adaexplore.serve.jobs import LOG_NAME, ORDER_NAME, POSTPONED, REPLIES_NAME, Jobs
+from adaexplore.serve.messages import JobInfo, JobPrompt, JobResult, PromptReply
+from adaexplore.serve.prompts import Prompts
 from adaexplore.serve.tables import is_unreachable
 from adaexplore.serve.warm import WarmLimits, WarmPool
 
@@ -38,8 +39,8 @@ _MOST_LINE = 64 << 20
 class _Running:
     """A job under way: its process, the thread that reads its messages, and what they said.
 
-    `key` names the jobs that its process may do afterwards, empty for none; `ready` is True once it
-    waits for one.
+    It takes `replies`, and ends with `prompts` that wait. `key` names the jobs that its process may
+    do afterwards, empty for none; `ready` is True once it waits for one.
     """
 
     job: JobInfo
@@ -50,6 +51,8 @@ class _Running:
     error: str = ""
     files: list[str] = field(default_factory=list)
     result: JobResult | None = None
+    replies: list[PromptReply] = field(default_factory=list)
+    prompts: list[JobPrompt] = field(default_factory=list)
     stop_by: float | None = None
 
 
@@ -62,6 +65,7 @@ class Runner:
 
     def __init__(self, jobs: Jobs, at_once: int, warm: WarmLimits) -> None:
         self._jobs = jobs
+        self._prompts = Prompts(jobs.engine)
         self._warm: WarmPool[_Running] = WarmPool(warm)
         self._at_once = at_once
         self._running: list[_Running] = []
@@ -149,6 +153,9 @@ class Runner:
     def _begin(self, job: JobInfo) -> _Running:
         self._warm.make_room()
         folder, key = self._jobs.folder / job.id, self._key(job)
+        replies = self._prompts.replies(job.id)
+        given = [reply.model_dump() for reply in replies]
+        (folder / REPLIES_NAME).write_text(json.dumps(given), encoding="utf-8")
         with (folder / LOG_NAME).open("ab") as log:
             ours, theirs = os.pipe()
             pipe = os.fdopen(ours, "rb")
@@ -166,7 +173,7 @@ class Runner:
                 raise
             finally:
                 os.close(theirs)
-        running = _Running(job, process, key)
+        running = _Running(job, process, key, replies=replies)
         running.reader = threading.Thread(target=self._read, args=(running, pipe), daemon=True)
         running.reader.start()
         return running
@@ -183,6 +190,8 @@ class Runner:
             case "result":
                 running.result = JobResult.model_validate(message["data"]["result"])
                 running.files = message["data"]["files"]
+                asked = message["data"].get("prompts", ())
+                running.prompts = [JobPrompt.model_validate(prompt) for prompt in asked]
             case "error":
                 running.error = message["text"]
                 running.result = JobResult(bad_input=message["data"]["bad_input"])
@@ -232,6 +241,9 @@ class Runner:
             self._jobs.requeue(job_id, lost=False)
         elif running.error:
             self._jobs.end(job_id, "failed", running.error, files=running.files, result=result)
+        elif status == 0 and running.prompts:
+            files, taken = running.files, running.replies
+            self._prompts.wait(job_id, running.prompts, taken, files=files, result=result)
         elif status == 0 and running.result:
             self._jobs.end(job_id, "done", files=running.files, result=result)
         elif status < 0:
