@@ -6,7 +6,7 @@ import json
 import secrets
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -187,9 +187,13 @@ class Jobs:
                 connection.execute(update(jobs).where(jobs.c.id == job_id).values(cancelling=True))
             return state
 
-    def add_event(self, job_id: str, kind: str, text: str, problem: str, data: Any) -> None:
-        """Record an event of a running job."""
+    def add_event(
+        self, job_id: str, kind: str, text: str, problem: str, data: Any, *, again: bool = False
+    ) -> None:
+        """Record an event of a running job; with `again`, unless the last one is the same."""
         with self.engine.begin() as connection:
+            if again and _ends_with(connection, job_id, kind, text, problem, data):
+                return
             last = self._last_verdict(connection, job_id) if kind == "verdict" else -1
             is_new = kind == "verdict" and data["index"] > last
             add_event_row(connection, job_id, kind, text, problem, data)
@@ -239,18 +243,23 @@ class Jobs:
     def end(
         self, job_id: str, state: State, error: str = "", *, files: list[str], result: JobResult
     ) -> None:
-        """Record the end of a running job."""
+        """Record the end of a job, once."""
         self._last_verdicts.pop(job_id, None)
         with self.engine.begin() as connection:
+            if connection.execute(_of(job_id)).one().state in ENDED:
+                return  # the database was lost with its answer to an earlier call
             end_row(connection, job_id, state, error, files, result)
 
-    def requeue(self, job_id: str | None = None, *, lost: bool = True) -> None:
-        """Queue a running job again, or all that ran when the server ended.
+    def requeue(
+        self, job_id: str | None = None, *, lost: bool = True, but: Collection[str] = ()
+    ) -> None:
+        """Queue a running job again, or all that ran when the server ended, `but` some.
 
         A search continues where its records end. A job that was `lost` too often fails; one that
         the server ended in order was not.
         """
-        which = [jobs.c.state == "running", *([jobs.c.id == job_id] if job_id else [])]
+        which = [jobs.c.state == "running", jobs.c.id.not_in(but)]
+        which += [jobs.c.id == job_id] if job_id else []
         with self.engine.begin() as connection:
             for row in connection.execute(select(jobs).where(*which)).all():
                 self._last_verdicts.pop(row.id, None)
@@ -347,6 +356,14 @@ def add_event_row(
             data=data or {},
         )
     )
+
+
+def _ends_with(connection: Connection, job_id: str, *event: Any) -> bool:
+    """Return True if the last event of a job has this type, text, problem and data."""
+    latest = select(events).where(events.c.job == job_id).order_by(events.c.number.desc())
+    row = connection.execute(latest.limit(1)).first()
+    *words, data = event
+    return row is not None and [row.type, row.text, row.problem, row.data] == [*words, data or {}]
 
 
 def end_row(

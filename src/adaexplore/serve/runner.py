@@ -11,7 +11,6 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from typing import IO, Any
 
 from sqlalchemy.exc import DBAPIError
@@ -70,6 +69,7 @@ class Runner:
         self._at_once = at_once
         self._running: list[_Running] = []
         self._begin_from = 0.0
+        self._is_unsure = False
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name="runner", daemon=True)
 
@@ -97,6 +97,7 @@ class Runner:
             except DBAPIError as error:
                 if not is_unreachable(error):
                     raise
+                self._is_unsure = True
                 self._ending.wait(_PATIENCE_S)
         for running in self._running:
             running.process.kill()
@@ -106,6 +107,10 @@ class Runner:
 
     def _look(self) -> None:
         """Land, stop and begin jobs once."""
+        if self._is_unsure:  # one may have been taken, and the answer lost with the database
+            at_work = [running.job.id for running in self._running]
+            self._jobs.requeue(lost=False, but=at_work)
+            self._is_unsure = False
         self._land()
         self._stop_cancelled()
         self._warm.trim()
@@ -124,7 +129,7 @@ class Runner:
             self._running.append(self._continue(job) or self._begin(job))
         except OSError as error:
             self._begin_from = time.monotonic() + _PAUSE_S
-            self._insist(partial(self._jobs.requeue, job.id, lost=False))
+            self._insist(lambda _: self._jobs.requeue(job.id, lost=False))
             self._record(job.id, "notice", f"cannot begin now: {error.strerror}", "", {})
 
     def _continue(self, job: JobInfo) -> _Running | None:
@@ -202,16 +207,21 @@ class Runner:
                 self._record(running.job.id, kind, text, problem, message.get("data"))
 
     def _record(self, *event: Any) -> None:
-        self._insist(partial(self._jobs.add_event, *event))
+        self._insist(lambda again: self._jobs.add_event(*event, again=again))
 
-    def _insist(self, record: Callable[[], None]) -> None:
-        """Record something, once the database can be reached."""
+    def _insist(self, record: Callable[[bool], None]) -> None:
+        """Record something, once the database can be reached; tell `record` if it is called again.
+
+        What it recorded before may be there, and only the database's answer lost.
+        """
+        again = False
         while True:
             try:
-                return record()
+                return record(again)
             except DBAPIError as error:
                 if not is_unreachable(error) or self._ending.wait(_PATIENCE_S):
                     raise
+                again = True
 
     def _land(self) -> None:
         for running in list(self._running):

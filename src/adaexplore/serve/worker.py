@@ -26,7 +26,13 @@ from typing import Any
 from adaexplore.core.ask import MANUAL
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.config import Config
-from adaexplore.core.errors import AdaExploreError, BadInputError, ClusterGoneError, NoClusterError
+from adaexplore.core.errors import (
+    AdaExploreError,
+    BadInputError,
+    ClusterGoneError,
+    DatabaseGoneError,
+    NoClusterError,
+)
 from adaexplore.core.evaluation import Evaluation
 from adaexplore.core.evaluation_json import evaluation_to_json
 from adaexplore.core.problem import Problem
@@ -57,6 +63,7 @@ from adaexplore.store.directory import remove_unfinished
 
 _RUN = "run"
 _NO_CLUSTER = "the service's Ray cluster cannot be reached; the job goes on once it can be"
+_NO_DATABASE = "the service's database cannot be reached; the job goes on once it can be"
 _NO_SPACE = "the service's disk is full; the job goes on once there is space"
 Say = Callable[[Mapping[str, Any]], None]
 
@@ -211,7 +218,7 @@ def _next_folder() -> Path | None:
 def main() -> None:
     """Run a job; exit code 2 or 3 as for the command line, 130 for a job that was cancelled.
 
-    It is `POSTPONED` where the job waits for its cluster, or for space on the disk.
+    It is `POSTPONED` where the job waits for its cluster, its database, or space on the disk.
     """
     folder, descriptor = Path(sys.argv[1]).resolve(), int(sys.argv[2])
     die_with_parent(os.getppid())
@@ -234,6 +241,10 @@ def main() -> None:
     except (ClusterGoneError, NoClusterError) as error:
         print(error, file=sys.stderr)
         say({"type": "notice", "text": _NO_CLUSTER})
+        sys.exit(POSTPONED)
+    except DatabaseGoneError as error:
+        print(error, file=sys.stderr)
+        say({"type": "notice", "text": _NO_DATABASE})
         sys.exit(POSTPONED)
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
