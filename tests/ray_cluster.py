@@ -67,7 +67,7 @@ class RayCluster:
         token.write_text(secrets.token_hex(32))
         self.environment = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(token)}
         self._nodes: list[Node] = []
-        self.port = _free_port()
+        self.port = free_port()
         self.address = f"127.0.0.1:{self.port}"
         self.start_head()
 
@@ -111,7 +111,7 @@ def _source() -> str:
     return str(Path(adaexplore.__file__).parents[1])
 
 
-def _free_port() -> int:
+def free_port() -> int:
     """A port below those that Ray gives to its workers."""
     for port in range(7400 + os.getpid() % 500, 9000):
         with socket.socket() as probe, suppress(OSError):
@@ -121,9 +121,12 @@ def _free_port() -> int:
 
 
 def children(pid: int) -> list[int]:
+    """The processes that any thread of a process started."""
+    found: list[int] = []
     with suppress(OSError):
-        return [int(p) for p in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    return []
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            found += map(int, (task / "children").read_text().split())
+    return found
 
 
 def descendants(pid: int) -> list[int]:

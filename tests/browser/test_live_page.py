@@ -11,7 +11,10 @@ from adaexplore.core.ask import MANUAL
 from adaexplore.core.evaluation import Failed
 from adaexplore.run.ask_files import ledger_of
 from adaexplore.serve.client import problem_of
+from adaexplore.serve.jobs import Jobs
+from adaexplore.serve.messages import JobPrompt, JobResult
 from adaexplore.serve.page import shelf
+from adaexplore.serve.prompts import Prompts
 from adaexplore.store import open_run, read_run
 
 HOSTILE = "</script><img src=x onerror=\"console.error('ran')\">"
@@ -213,6 +216,33 @@ def test_a_user_of_a_service_logs_in_and_stops_a_job(browser, tmp_path):
         expect(page.get_by_role("heading", name="Log in")).to_be_visible()
         page.context.close()
     assert complaints == []
+
+
+def test_a_user_of_a_service_answers_a_prompt(browser, tmp_path):
+    with running(tmp_path) as service:
+        jobs = Jobs(service.engine, tmp_path / "jobs")
+        job = service.client().submit_search(problem_of("relu", PROBLEM), {"proposer": MANUAL})
+        jobs.take_next()
+        make_run(jobs.folder / job.id / "run", config=MANUAL_CONFIG)
+        prompt = JobPrompt(ask=1, turn=0, purpose="large step", text=HOSTILE)
+        Prompts(service.engine).wait(job.id, [prompt], [], files=[], result=JobResult())
+        page = browser.new_page(viewport={"width": 360, "height": 740})
+        complaints: list[str] = []
+        page.on("console", lambda m: m.type == "error" and complaints.append(m.text))
+        page.goto(service.url)
+        page.get_by_label("Your token").fill(service.token)
+        page.keyboard.press("Enter")
+        page.get_by_role("link", name="relu").click()
+        expect(page.locator("#live")).to_have_text("live")
+        expect(page.locator(".state")).to_have_text("waiting")
+        expect(page.locator(".prompt .code")).to_have_text(HOSTILE)
+        page.get_by_label("Your reply").fill("mine")
+        page.get_by_role("button", name="Send and evaluate").click()
+        expect(page.locator(".state")).to_have_text("queued")
+        expect(page.locator(".prompt")).to_have_count(0)
+        [reply] = Prompts(service.engine).replies(job.id)
+        page.context.close()
+    assert (reply.reply, complaints) == ("mine", [])
 
 
 @pytest.mark.slow

@@ -65,3 +65,35 @@ def test_a_search_and_a_campaign_go_on_after_kills_of_the_server(tmp_path, postg
     assert str(tmp_path) not in str(summary)
     assert {"index.html", "one/best.py", "two/report.html"} <= set(files)
     assert not list((folder / "jobs").glob("*/run/**/run.db"))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_prompts_and_answers_outlive_kills_of_the_server(tmp_path, free_port):
+    folder = tmp_path / "serve"
+    engine = open_folder(folder)
+    token = add_token(engine, Account("alice", ("search",)))
+    engine.dispose()
+    options = {"proposer": "manual", "language": "cpp", "steps": 2, "confirm": False}
+    candidate = SMALL.partition("def get_")[0].replace("class Model", "class ModelNew")
+
+    def until_it_waits(after: int) -> int:
+        events = client.events(job.id, after)
+        return next(e.number for e in events if (e.type, e.text) == ("state", "waiting"))
+
+    with Client(f"http://127.0.0.1:{free_port}", token, patience_s=60.0) as client:
+        with serving(folder, free_port, ""):
+            job = client.submit_search(problem_of("small", SMALL), options)
+            number = until_it_waits(0)
+        with serving(folder, free_port, ""):
+            [prompt] = client.prompts(job.id)
+            client.reply(job.id, prompt, f"```python\n{candidate}\n```")
+        with serving(folder, free_port, ""):  # it was killed with the answer
+            until_it_waits(number)
+            [prompt] = client.prompts(job.id)
+            client.reply(job.id, prompt, f"```python\n{candidate}# again\n```")
+            client.wait(job.id)
+            client.save_files(client.job(job.id), tmp_path / "saved")
+    with read_run(tmp_path / "saved" / "run.json.xz") as run:
+        assert [node.id for node in run.store.nodes()] == [1, 2]
+        assert [ask.state for ask in run.store.asks()] == ["done", "done"]

@@ -15,6 +15,7 @@ from adaexplore.cli import (
     compare,
     evaluate,
     explore,
+    jobs,
     memory,
     model,
     results,
@@ -76,4 +77,5 @@ for module in (
     app.add_typer(module.app)
 app.add_typer(memory.app, name="memory")
 app.add_typer(serve.app, name="serve")
+app.add_typer(jobs.app, name="jobs")
 app.add_typer(cache.app, name="cache")

@@ -17,13 +17,19 @@ from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.evaluation import Evaluation
 from adaexplore.core.evaluation_json import evaluation_from_json
+from adaexplore.core.files import write_whole
 from adaexplore.run.api import read_kernel, read_source
 from adaexplore.run.explore import run_path
 from adaexplore.serve.client import Client, problem_of
-from adaexplore.serve.messages import JobInfo, JobResult, ProblemSource
+from adaexplore.serve.messages import JobEvent, JobInfo, JobResult, ProblemSource
 from adaexplore.store import require_free
 
-_SHOWN = {"working", "notice", "recorded", "waiting", "stopping", "confirming", "lost"}
+SHOWN = {"working", "notice", "recorded", "waiting", "stopping", "confirming", "lost"}
+"""Types of events that are for people."""
+
+
+class _PromptsWaitError(Exception):
+    """A job goes on once its prompts are answered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +42,7 @@ class JudgedThere:
 
 def evaluate_there(server: str, problem: Path, candidate: Path, config: Config) -> JudgedThere:
     """Have a service judge a candidate. Raises `BadInputError` for a job that fails."""
-    with _client(server) as client:
+    with open_service(server) as client:
         source = read_kernel(candidate)
         job = client.submit_evaluation(_problem(problem), [source], _options(config))
         result = _followed(client, job, Console(stderr=True))
@@ -48,9 +54,13 @@ def explore_there(server: str, problem: Path, config: Config) -> None:
     """Have a service search, and save the results in the folder of a run."""
     path = run_path(problem.stem, config)
     require_free(path)
-    with _client(server) as client:
+    with open_service(server) as client:
         job = client.submit_search(_problem(problem), _options(config))
-        result = _followed(client, job, Console(), save=path)
+        try:
+            result = _followed(client, job, Console(), save=path)
+        except _PromptsWaitError:
+            say(Console(), f"its prompts wait for your answers at {server}")
+            return
     say(Console(), f"{result.headline}\n{path}: show it with\n  adaexplore show {path}/run.json.xz")
 
 
@@ -58,7 +68,7 @@ def campaign_there(server: str, problems: Sequence[Path], config: Config) -> dic
     """Have a service search several problems, and save the results; return the summary."""
     path = run_path("campaign", config)
     require_free(path)
-    with _client(server) as client:
+    with open_service(server) as client:
         job = client.submit_campaign([_problem(file) for file in problems], _options(config))
         result = _followed(client, job, Console(), save=path)
     say(Console(), f"{path / 'index.html'}")
@@ -66,7 +76,8 @@ def campaign_there(server: str, problems: Sequence[Path], config: Config) -> dic
 
 
 @contextmanager
-def _client(server: str) -> Iterator[Client]:
+def open_service(server: str) -> Iterator[Client]:
+    """Yield a client of a service; raise `BadInputError` where there is no token for it."""
     token = os.environ.get(TOKEN)
     if not token:
         raise BadInputError(f"--server {server}: put the service's token into {TOKEN}")
@@ -85,6 +96,26 @@ def _options(config: Config) -> dict[str, Any]:
     return config.model_dump(mode="json", include=config.model_fields_set - {"run"})
 
 
+def line_of(event: JobEvent) -> str:
+    """Return an event of a job as a line."""
+    text = event.text
+    if event.type == "verdict":
+        text = f"candidate {event.data['index'] + 1}: {text}"
+    return f"{event.problem}: {text}" if event.problem else text
+
+
+def fetch_job(client: Client, job: JobInfo, folder: Path) -> JobResult:
+    """Save the files of a job that has ended, and its result as result.json; return the result."""
+    result = client.result(job.id)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInputError(f"cannot write into {folder}: {error.strerror}") from None
+    client.save_files(job, folder)
+    write_whole(folder / "result.json", result.model_dump_json(indent=1) + "\n")
+    return result
+
+
 def _followed(
     client: Client, job: JobInfo, console: Console, save: Path | None = None
 ) -> JobResult:
@@ -97,8 +128,10 @@ def _followed(
     try:
         for event in client.events(job.id):
             last = event.number
-            if event.type in _SHOWN:
-                say(console, f"{event.problem}: {event.text}" if event.problem else event.text)
+            if event.type in SHOWN:
+                say(console, line_of(event))
+            if (event.type, event.text) == ("state", "waiting"):
+                raise _PromptsWaitError
     except KeyboardInterrupt:
         say(console, "cancelling; what is recorded is fetched")
         client.cancel(job.id)

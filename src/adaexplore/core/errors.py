@@ -25,6 +25,10 @@ class NoClusterError(BadInputError):
     """Address at which no Ray cluster can be joined."""
 
 
+class DatabaseGoneError(BadInputError):
+    """Database that cannot be reached; the work can go on once it is back."""
+
+
 class InfrastructureError(AdaExploreError):
     """Failure of the system around the candidate: a lost worker, a driver fault, no disk."""
 

@@ -171,6 +171,15 @@ def waiting_prompts(directory: RunDirectory) -> list[WaitingPrompt]:
     return found
 
 
+def open_prompts(directory: RunDirectory, count: int) -> None:
+    """Ask for steps until `count` wait for answers, or all that are planned are asked for."""
+    ledger = ledger_of(directory)
+    waiting = sum(ask.proposer == MANUAL for ask in ledger.open())
+    with ledger.together():
+        for _ in range(min(count - waiting, ledger.left)):
+            ledger.prompt(MANUAL)
+
+
 def _write(folder: Path, ask_id: int, number: int, prompt: Prompt) -> Path:
     """One prompt as a file that is pleasant to read and whole to paste.
 

@@ -32,12 +32,15 @@ from adaexplore.serve.judging import Judging
 from adaexplore.serve.kernelgym import add_kernelgym
 from adaexplore.serve.messages import (
     ENDED,
+    MOST_NUMBER,
     CampaignOrder,
     EvaluationOrder,
     Health,
     JobEvent,
     JobInfo,
+    JobPrompt,
     JobResult,
+    PromptReply,
     SearchOrder,
 )
 from adaexplore.serve.metrics import Metrics
@@ -45,6 +48,7 @@ from adaexplore.serve.openenv import add_openenv
 from adaexplore.serve.options import Bounds
 from adaexplore.serve.orders import campaign_job, continue_job, evaluation_job, search_job
 from adaexplore.serve.page.team import TeamPages
+from adaexplore.serve.prompts import Prompts
 from adaexplore.serve.runner import Runner
 from adaexplore.serve.splits import Split, builtin_splits
 from adaexplore.serve.tables import is_unreachable
@@ -57,7 +61,6 @@ _SEND_S = 30.0
 """Time that a reader of events has to take one, in seconds."""
 _MOST_FAULTS = 3
 """Faults of a message that its refusal names."""
-_MOST_NUMBER = 2**31 - 1
 _MOST_STREAMS = 8
 """Streams of events that one user may have open."""
 
@@ -198,6 +201,7 @@ class _Service:
         self.gate = gate
         self._settings = settings
         self._jobs = jobs
+        self._prompts = Prompts(jobs.engine)
         self._streams: dict[str, int] = {}
 
     def add_routes(self, app: FastAPI) -> None:
@@ -269,6 +273,18 @@ class _Service:
             job = self._job(request, account, job_id)
             return continue_job(self._jobs, account, job)
 
+        @app.get("/v1/jobs/{job_id}/prompts")
+        def prompts(request: Request, job_id: str, account: caller) -> list[JobPrompt]:
+            """Return the prompts of a search that wait for an answer by the caller."""
+            return self._prompts.waiting(self._job(request, account, job_id).id)
+
+        @app.post("/v1/jobs/{job_id}/replies", status_code=202)
+        def reply(request: Request, job_id: str, given: PromptReply, account: caller) -> JobInfo:
+            """Answer a prompt; the job goes on with the answer. The first one counts."""
+            require(account, "search")
+            self._prompts.answer(self._job(request, account, job_id).id, given)
+            return self._job(request, account, job_id)
+
         @app.get("/v1/jobs/{job_id}/files/{name:path}", response_class=FileResponse)
         def file(request: Request, job_id: str, name: str, account: caller) -> FileResponse:
             """Return a file of a job that has ended; `files` of the job lists them."""
@@ -283,7 +299,7 @@ class _Service:
             job_id: str,
             account: caller,
             after: Annotated[
-                int | None, Header(alias="Last-Event-ID", ge=0, le=_MOST_NUMBER)
+                int | None, Header(alias="Last-Event-ID", ge=0, le=MOST_NUMBER)
             ] = None,
         ) -> EventSourceResponse:
             """Stream the events of a job until it has ended, as server-sent events."""

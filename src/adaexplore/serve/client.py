@@ -30,9 +30,11 @@ from adaexplore.serve.messages import (
     Health,
     JobEvent,
     JobInfo,
+    JobPrompt,
     JobResult,
     Message,
     ProblemSource,
+    PromptReply,
     SearchOrder,
 )
 
@@ -126,9 +128,9 @@ class Client:
         job = self.submit_evaluation(problem, candidates, options)
         return [evaluation_from_json(verdict) for verdict in self.wait(job.id).verdicts]
 
-    def jobs(self) -> list[JobInfo]:
-        """Return the user's latest jobs."""
-        answer = self._again(lambda: self._http.get("/v1/jobs"))
+    def jobs(self, limit: int = 100) -> list[JobInfo]:
+        """Return the user's latest jobs, at most 1,000, the latest first."""
+        answer = self._again(lambda: self._http.get("/v1/jobs", params={"limit": limit}))
         return self._understood(TypeAdapter(list[JobInfo]).validate_json, answer)
 
     def job(self, job_id: str) -> JobInfo:
@@ -147,6 +149,18 @@ class Client:
     def go_on(self, job_id: str) -> JobInfo:
         """Continue a search or a campaign that was cancelled or failed."""
         answer = self._again(lambda: self._http.post(f"/v1/jobs/{job_id}/continue"))
+        return self._understood(JobInfo.model_validate_json, answer)
+
+    def prompts(self, job_id: str) -> list[JobPrompt]:
+        """Return the prompts that a search waits with (`proposer="manual"`)."""
+        answer = self._again(lambda: self._http.get(f"/v1/jobs/{job_id}/prompts"))
+        return self._understood(TypeAdapter(list[JobPrompt]).validate_json, answer)
+
+    def reply(self, job_id: str, prompt: JobPrompt, text: str) -> JobInfo:
+        """Answer a prompt; the search goes on with the answer. The first one counts."""
+        given = _made(PromptReply, "reply", ask=prompt.ask, turn=prompt.turn, reply=text)
+        body, path = given.model_dump(mode="json"), f"/v1/jobs/{job_id}/replies"
+        answer = self._again(lambda: self._http.post(path, json=body))
         return self._understood(JobInfo.model_validate_json, answer)
 
     def file(self, job_id: str, name: str) -> bytes:
@@ -183,7 +197,7 @@ class Client:
             time.sleep(_PAUSES_S[0])
 
     def wait(self, job_id: str) -> JobResult:
-        """Wait for the end of a job and return its result.
+        """Wait for the end of a job, and for answers to its prompts; return its result.
 
         Raises `BadInputError` for a job that failed or was cancelled.
         """

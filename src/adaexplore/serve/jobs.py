@@ -6,7 +6,7 @@ import json
 import secrets
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Engine, Row, Select, func, insert, select, up
 from adaexplore.core.errors import BadInputError, InfrastructureError
 from adaexplore.serve.accounts import Account
 from adaexplore.serve.messages import ENDED, JobEvent, JobInfo, JobResult, Kind, Scope, State
-from adaexplore.serve.tables import events, jobs
+from adaexplore.serve.tables import events, jobs, prompts
 
 _DAY_S = 86_400.0
 _MOST_ATTEMPTS = 3
@@ -24,7 +24,7 @@ _MOST_ATTEMPTS = 3
 must not do so for ever."""
 POSTPONED = 75
 """Exit code of a worker whose job is to begin later: EX_TEMPFAIL of sysexits.h."""
-ORDER_NAME, LOG_NAME = "order.json", "worker.log"
+ORDER_NAME, REPLIES_NAME, LOG_NAME = "order.json", "replies.json", "worker.log"
 RESUMABLE: tuple[State, ...] = ("cancelled", "failed")
 """States from which a search or a campaign can be continued."""
 
@@ -56,7 +56,7 @@ class Jobs:
     """All jobs of a service; thread-safe. Each has a folder below `folder`, named by its id."""
 
     def __init__(self, engine: Engine, folder: Path) -> None:
-        self._engine = engine
+        self.engine = engine
         self.folder = folder
         self._last_verdicts: dict[str, int] = {}
 
@@ -67,7 +67,7 @@ class Jobs:
         `InfrastructureError` where the order cannot be written.
         """
         job_id = secrets.token_hex(12)
-        with self._engine.begin() as connection:
+        with self.engine.begin() as connection:
             known = None
             if request_key is not None:
                 known = _first(connection, account.user, jobs.c.request_key == request_key)
@@ -87,7 +87,7 @@ class Jobs:
                     created_at=time.time(),
                 )
             )
-            _add_event(connection, job_id, "state", "queued")
+            add_event_row(connection, job_id, "state", "queued")
             return _info(_first(connection, account.user, jobs.c.id == job_id))
 
     def _write_order(self, job_id: str, order: Mapping[str, Any]) -> None:
@@ -104,13 +104,13 @@ class Jobs:
 
     def find(self, user: str, job_id: str) -> JobInfo | None:
         """Return a user's job; None for an id that is unknown or another user's."""
-        with self._engine.begin() as connection:
+        with self.engine.begin() as connection:
             row = _first(connection, user, jobs.c.id == job_id)
         return _info(row) if row else None
 
     def find_by_key(self, user: str, request_key: str) -> JobInfo | None:
         """Return the job that a user submitted with this key."""
-        with self._engine.begin() as connection:
+        with self.engine.begin() as connection:
             row = _first(connection, user, jobs.c.request_key == request_key)
         return _info(row) if row else None
 
@@ -122,11 +122,11 @@ class Jobs:
     def begin_again(self, job_id: str) -> None:
         """Queue a job that has ended, outside of the quotas: the machine failed, not its user."""
         again = {"state": "queued", "attempts": 0, "error": "", "ended_at": None}
-        with self._engine.begin() as connection:
+        with self.engine.begin() as connection:
             ended = jobs.c.state.in_(("done", "failed"))
             changed = update(jobs).where(jobs.c.id == job_id, ended).values(again)
             if connection.execute(changed).rowcount:
-                _add_event(connection, job_id, "state", "queued")
+                add_event_row(connection, job_id, "state", "queued")
 
     def go_on(self, account: Account, job_id: str) -> JobInfo:
         """Queue a user's search or campaign that was cancelled or failed: it goes on where it was.
@@ -135,7 +135,7 @@ class Jobs:
         and `QuotaError` if the user has too many.
         """
         again = {"state": "queued", "attempts": 0, "error": "", "ended_at": None}
-        with self._engine.begin() as connection:
+        with self.engine.begin() as connection:
             job = _info(_first(connection, account.user, jobs.c.id == job_id))
             if job.kind == "evaluation":
                 raise BadInputError("an evaluation cannot be continued; submit it again")
@@ -149,25 +149,25 @@ class Jobs:
                 ended = (events.c.job == job_id, events.c.type == "state", events.c.text.in_(ENDED))
                 stopped = update(events).where(*ended).values(text="stopped")
                 connection.execute(stopped)  # readers of events end with a state that ends a job
-                _add_event(connection, job_id, "state", "queued")
+                add_event_row(connection, job_id, "state", "queued")
             return _info(_first(connection, account.user, jobs.c.id == job_id))
 
     def of_user(self, user: str, limit: int = 100) -> list[JobInfo]:
         """Return a user's jobs, the latest first."""
         latest = select(jobs).where(jobs.c.user == user).order_by(jobs.c.number.desc())
-        with self._engine.begin() as connection:
+        with self.engine.begin() as connection:
             return [_info(row) for row in connection.execute(latest.limit(limit))]
 
     def result(self, job_id: str) -> JobResult:
         """Return the result of a job, empty while it has none."""
-        with self._engine.begin() as connection:
+        with self.engine.begin() as connection:
             found = connection.execute(select(jobs.c.result).where(jobs.c.id == job_id))
             return JobResult.model_validate(found.scalar_one())
 
     def events(self, job_id: str, after: int = 0, limit: int = 500) -> list[JobEvent]:
         """Return events of a job with numbers above `after`, in order."""
         chosen = select(events).where(events.c.job == job_id, events.c.number > after)
-        with self._engine.begin() as connection:
+        with self.engine.begin() as connection:
             rows = connection.execute(chosen.order_by(events.c.number).limit(limit))
             return [
                 JobEvent(number=r.number, type=r.type, text=r.text, problem=r.problem, data=r.data)
@@ -175,22 +175,28 @@ class Jobs:
             ]
 
     def cancel(self, job_id: str) -> State:
-        """End a queued job, and mark a running one for its runner; return the state."""
-        with self._engine.begin() as connection:
-            state: State = connection.execute(_of(job_id)).one().state
-            if state == "queued":
-                _end(connection, job_id, "cancelled")
+        """End a queued or waiting job, mark a running one for its runner; return the state."""
+        with self.engine.begin() as connection:
+            row = connection.execute(_of(job_id)).one()
+            state: State = row.state
+            if state in ("queued", "waiting"):
+                result = JobResult.model_validate(row.result)
+                end_row(connection, job_id, "cancelled", files=row.files, result=result)
                 return "cancelled"
             if state == "running":
                 connection.execute(update(jobs).where(jobs.c.id == job_id).values(cancelling=True))
             return state
 
-    def add_event(self, job_id: str, kind: str, text: str, problem: str, data: Any) -> None:
-        """Record an event of a running job."""
-        with self._engine.begin() as connection:
+    def add_event(
+        self, job_id: str, kind: str, text: str, problem: str, data: Any, *, again: bool = False
+    ) -> None:
+        """Record an event of a running job; with `again`, unless the last one is the same."""
+        with self.engine.begin() as connection:
+            if again and _ends_with(connection, job_id, kind, text, problem, data):
+                return
             last = self._last_verdict(connection, job_id) if kind == "verdict" else -1
             is_new = kind == "verdict" and data["index"] > last
-            _add_event(connection, job_id, kind, text, problem, data)
+            add_event_row(connection, job_id, kind, text, problem, data)
             if is_new or kind == "recorded":
                 connection.execute(update(jobs).where(jobs.c.id == job_id).values(attempts=0))
         if is_new:
@@ -213,7 +219,7 @@ class Jobs:
 
         The users with the fewest running jobs come first, then the oldest job.
         """
-        with self._engine.begin() as connection:
+        with self.engine.begin() as connection:
             running = (
                 select(jobs.c.user, func.count().label("jobs"))
                 .where(jobs.c.state == "running")
@@ -231,41 +237,46 @@ class Jobs:
                 return None
             values = {"state": "running", "attempts": row.attempts + 1, "started_at": time.time()}
             connection.execute(update(jobs).where(jobs.c.id == row.id).values(values))
-            _add_event(connection, row.id, "state", "running")
+            add_event_row(connection, row.id, "state", "running")
             return _info(row)
 
     def end(
         self, job_id: str, state: State, error: str = "", *, files: list[str], result: JobResult
     ) -> None:
-        """Record the end of a running job."""
+        """Record the end of a job, once."""
         self._last_verdicts.pop(job_id, None)
-        with self._engine.begin() as connection:
-            _end(connection, job_id, state, error, files, result)
+        with self.engine.begin() as connection:
+            if connection.execute(_of(job_id)).one().state in ENDED:
+                return  # the database was lost with its answer to an earlier call
+            end_row(connection, job_id, state, error, files, result)
 
-    def requeue(self, job_id: str | None = None, *, lost: bool = True) -> None:
-        """Queue a running job again, or all that ran when the server ended.
+    def requeue(
+        self, job_id: str | None = None, *, lost: bool = True, but: Collection[str] = ()
+    ) -> None:
+        """Queue a running job again, or all that ran when the server ended, `but` some.
 
         A search continues where its records end. A job that was `lost` too often fails; one that
         the server ended in order was not.
         """
-        which = [jobs.c.state == "running", *([jobs.c.id == job_id] if job_id else [])]
-        with self._engine.begin() as connection:
+        which = [jobs.c.state == "running", jobs.c.id.not_in(but)]
+        which += [jobs.c.id == job_id] if job_id else []
+        with self.engine.begin() as connection:
             for row in connection.execute(select(jobs).where(*which)).all():
                 self._last_verdicts.pop(row.id, None)
                 if row.cancelling:
-                    _end(connection, row.id, "cancelled")
+                    end_row(connection, row.id, "cancelled")
                 elif lost and row.attempts >= _MOST_ATTEMPTS:
                     why = f"its worker was lost {row.attempts} times"
-                    _end(connection, row.id, "failed", why)
+                    end_row(connection, row.id, "failed", why)
                 else:
                     attempts = row.attempts if lost else 0
                     again = {"state": "queued", "attempts": attempts}
                     connection.execute(update(jobs).where(jobs.c.id == row.id).values(again))
-                    _add_event(connection, row.id, "state", "queued")
+                    add_event_row(connection, row.id, "state", "queued")
 
     def sweep(self) -> None:
         """Remove the folders of jobs that are not in the database: a kill came before their row."""
-        with self._engine.begin() as connection:
+        with self.engine.begin() as connection:
             known = set(connection.execute(select(jobs.c.id)).scalars())
         for folder in self.folder.iterdir():
             if folder.name not in known:
@@ -274,7 +285,7 @@ class Jobs:
     def cancelling(self) -> list[str]:
         """Return the ids of running jobs that are to end."""
         chosen = select(jobs.c.id).where(jobs.c.state == "running", jobs.c.cancelling)
-        with self._engine.begin() as connection:
+        with self.engine.begin() as connection:
             return list(connection.execute(chosen).scalars())
 
     def counts(self) -> dict[tuple[str, str], int]:
@@ -282,15 +293,16 @@ class Jobs:
         counted = select(jobs.c.kind, jobs.c.state, func.count()).group_by(
             jobs.c.kind, jobs.c.state
         )
-        with self._engine.begin() as connection:
+        with self.engine.begin() as connection:
             return {(kind, state): count for kind, state, count in connection.execute(counted)}
 
     def forget(self, older_than_s: float) -> int:
         """Delete jobs that ended so long ago, with their folders; return their number."""
         old = select(jobs.c.id).where(jobs.c.ended_at < time.time() - older_than_s)
-        with self._engine.begin() as connection:
+        with self.engine.begin() as connection:
             ids = list(connection.execute(old).scalars())
-            connection.execute(events.delete().where(events.c.job.in_(ids)))
+            for table in (events, prompts):
+                connection.execute(table.delete().where(table.c.job.in_(ids)))
             connection.execute(jobs.delete().where(jobs.c.id.in_(ids)))
         for job_id in ids:
             shutil.rmtree(self.folder / job_id, ignore_errors=True)
@@ -324,7 +336,7 @@ def _check_quota(connection: Connection, account: Account, candidates: int) -> N
         )
 
 
-def _add_event(
+def add_event_row(
     connection: Connection,
     job_id: str,
     kind: str,
@@ -332,6 +344,7 @@ def _add_event(
     problem: str = "",
     data: Any = None,
 ) -> None:
+    """Add an event to a job within a transaction."""
     last = connection.execute(select(func.max(events.c.number)).where(events.c.job == job_id))
     connection.execute(
         insert(events).values(
@@ -345,7 +358,15 @@ def _add_event(
     )
 
 
-def _end(
+def _ends_with(connection: Connection, job_id: str, *event: Any) -> bool:
+    """Return True if the last event of a job has this type, text, problem and data."""
+    latest = select(events).where(events.c.job == job_id).order_by(events.c.number.desc())
+    row = connection.execute(latest.limit(1)).first()
+    *words, data = event
+    return row is not None and [row.type, row.text, row.problem, row.data] == [*words, data or {}]
+
+
+def end_row(
     connection: Connection,
     job_id: str,
     state: State,
@@ -353,6 +374,7 @@ def _end(
     files: list[str] | None = None,
     result: JobResult | None = None,
 ) -> None:
+    """End a job within a transaction."""
     values = {
         "state": state,
         "error": error,
@@ -361,7 +383,7 @@ def _end(
         "result": (result or JobResult()).model_dump(mode="json"),
     }
     connection.execute(update(jobs).where(jobs.c.id == job_id).values(values))
-    _add_event(connection, job_id, "state", state)
+    add_event_row(connection, job_id, "state", state)
 
 
 def _info(row: Row[Any] | None) -> JobInfo:

@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 Kind = Literal["evaluation", "search", "campaign"]
-State = Literal["queued", "running", "done", "failed", "cancelled"]
+State = Literal["queued", "running", "waiting", "done", "failed", "cancelled"]
+"""A job that is "waiting" needs answers to its prompts, and has no process."""
 Scope = Literal["evaluate", "search", "campaign", "models", "metrics"]
 """Rights of a token: the kinds of jobs, asking the server's language models, reading `/metrics`."""
 
@@ -15,6 +16,8 @@ ENDED: tuple[State, ...] = ("done", "failed", "cancelled")
 SOURCE_CHARACTERS = 1_000_000
 MOST_CANDIDATES = 1000
 MOST_PROBLEMS = 500
+MOST_NUMBER = 2**31 - 1
+"""The greatest number that a column of the database holds."""
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$")]
 """A name of a problem: it becomes the name of a file and of a folder."""
@@ -87,6 +90,23 @@ class JobEvent(Message):
     text: str = ""
     problem: str = ""
     data: dict[str, Any] = {}
+
+
+class JobPrompt(Message):
+    """A prompt of a search that is answered by hand: prompt number `turn` (from 0) of an ask."""
+
+    ask: int
+    turn: int
+    purpose: str
+    text: str
+
+
+class PromptReply(Message):
+    """The reply to a prompt."""
+
+    ask: Annotated[int, Field(ge=1, le=MOST_NUMBER)]
+    turn: Annotated[int, Field(ge=0, le=MOST_NUMBER)]
+    reply: Source
 
 
 class JobResult(Message):

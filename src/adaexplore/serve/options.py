@@ -22,7 +22,7 @@ OPEN = frozenset(
         *("confirm_top", "stop_near", "stop_flat", "stop_flat_gain", "step_kinds", "founders"),
         *("c", "alpha", "p_large", "expand_ratio", "small_limit", "pool_size", "window"),
         *("credit", "recheck", "repeats", "ranking", "compiled", "allocation", "turn_steps"),
-        *("first_steps", "model", "temperature", "reply_tokens", "reasoning"),
+        *("first_steps", "model", "temperature", "reply_tokens", "reasoning", "proposer"),
     }
 )
 """Fields of `Config` that a client may set."""

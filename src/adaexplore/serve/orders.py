@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from adaexplore.core.ask import MANUAL
 from adaexplore.core.config import DEFAULT_STEPS, Config
 from adaexplore.core.errors import BadInputError
 from adaexplore.serve.access import require
@@ -46,6 +47,8 @@ def search_job(order: SearchOrder, bounds: Bounds, fixed: Mapping[str, str]) -> 
 def campaign_job(order: CampaignOrder, bounds: Bounds, fixed: Mapping[str, str]) -> NewJob:
     """Return the job of an order, as `evaluation_job` does."""
     config = config_of(order.options, bounds).model_copy(update=dict(fixed))
+    if config.proposer == MANUAL:
+        raise BadInputError("the prompts of a campaign are not answered here; submit searches")
     names = [problem.name for problem in order.problems]
     if len({name.lower() for name in names}) < len(names):
         raise BadInputError("two problems have the same name; give each its own")

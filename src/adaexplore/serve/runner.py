@@ -11,14 +11,14 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from typing import IO, Any
 
 from sqlalchemy.exc import DBAPIError
 
 from adaexplore.run.session import INTERRUPTED
-from adaexplore.serve.jobs import LOG_NAME, ORDER_NAME, POSTPONED, Jobs
-from adaexplore.serve.messages import JobInfo, JobResult
+from adaexplore.serve.jobs import LOG_NAME, ORDER_NAME, POSTPONED, REPLIES_NAME, Jobs
+from adaexplore.serve.messages import JobInfo, JobPrompt, JobResult, PromptReply
+from adaexplore.serve.prompts import Prompts
 from adaexplore.serve.tables import is_unreachable
 from adaexplore.serve.warm import WarmLimits, WarmPool
 
@@ -38,8 +38,8 @@ _MOST_LINE = 64 << 20
 class _Running:
     """A job under way: its process, the thread that reads its messages, and what they said.
 
-    `key` names the jobs that its process may do afterwards, empty for none; `ready` is True once it
-    waits for one.
+    It takes `replies`, and ends with `prompts` that wait. `key` names the jobs that its process may
+    do afterwards, empty for none; `ready` is True once it waits for one.
     """
 
     job: JobInfo
@@ -50,6 +50,8 @@ class _Running:
     error: str = ""
     files: list[str] = field(default_factory=list)
     result: JobResult | None = None
+    replies: list[PromptReply] = field(default_factory=list)
+    prompts: list[JobPrompt] = field(default_factory=list)
     stop_by: float | None = None
 
 
@@ -62,10 +64,12 @@ class Runner:
 
     def __init__(self, jobs: Jobs, at_once: int, warm: WarmLimits) -> None:
         self._jobs = jobs
+        self._prompts = Prompts(jobs.engine)
         self._warm: WarmPool[_Running] = WarmPool(warm)
         self._at_once = at_once
         self._running: list[_Running] = []
         self._begin_from = 0.0
+        self._is_unsure = False
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name="runner", daemon=True)
 
@@ -93,6 +97,7 @@ class Runner:
             except DBAPIError as error:
                 if not is_unreachable(error):
                     raise
+                self._is_unsure = True
                 self._ending.wait(_PATIENCE_S)
         for running in self._running:
             running.process.kill()
@@ -102,6 +107,10 @@ class Runner:
 
     def _look(self) -> None:
         """Land, stop and begin jobs once."""
+        if self._is_unsure:  # one may have been taken, and the answer lost with the database
+            at_work = [running.job.id for running in self._running]
+            self._jobs.requeue(lost=False, but=at_work)
+            self._is_unsure = False
         self._land()
         self._stop_cancelled()
         self._warm.trim()
@@ -120,7 +129,7 @@ class Runner:
             self._running.append(self._continue(job) or self._begin(job))
         except OSError as error:
             self._begin_from = time.monotonic() + _PAUSE_S
-            self._insist(partial(self._jobs.requeue, job.id, lost=False))
+            self._insist(lambda _: self._jobs.requeue(job.id, lost=False))
             self._record(job.id, "notice", f"cannot begin now: {error.strerror}", "", {})
 
     def _continue(self, job: JobInfo) -> _Running | None:
@@ -149,6 +158,9 @@ class Runner:
     def _begin(self, job: JobInfo) -> _Running:
         self._warm.make_room()
         folder, key = self._jobs.folder / job.id, self._key(job)
+        replies = self._prompts.replies(job.id)
+        given = [reply.model_dump() for reply in replies]
+        (folder / REPLIES_NAME).write_text(json.dumps(given), encoding="utf-8")
         with (folder / LOG_NAME).open("ab") as log:
             ours, theirs = os.pipe()
             pipe = os.fdopen(ours, "rb")
@@ -166,7 +178,7 @@ class Runner:
                 raise
             finally:
                 os.close(theirs)
-        running = _Running(job, process, key)
+        running = _Running(job, process, key, replies=replies)
         running.reader = threading.Thread(target=self._read, args=(running, pipe), daemon=True)
         running.reader.start()
         return running
@@ -183,6 +195,8 @@ class Runner:
             case "result":
                 running.result = JobResult.model_validate(message["data"]["result"])
                 running.files = message["data"]["files"]
+                asked = message["data"].get("prompts", ())
+                running.prompts = [JobPrompt.model_validate(prompt) for prompt in asked]
             case "error":
                 running.error = message["text"]
                 running.result = JobResult(bad_input=message["data"]["bad_input"])
@@ -193,16 +207,21 @@ class Runner:
                 self._record(running.job.id, kind, text, problem, message.get("data"))
 
     def _record(self, *event: Any) -> None:
-        self._insist(partial(self._jobs.add_event, *event))
+        self._insist(lambda again: self._jobs.add_event(*event, again=again))
 
-    def _insist(self, record: Callable[[], None]) -> None:
-        """Record something, once the database can be reached."""
+    def _insist(self, record: Callable[[bool], None]) -> None:
+        """Record something, once the database can be reached; tell `record` if it is called again.
+
+        What it recorded before may be there, and only the database's answer lost.
+        """
+        again = False
         while True:
             try:
-                return record()
+                return record(again)
             except DBAPIError as error:
                 if not is_unreachable(error) or self._ending.wait(_PATIENCE_S):
                     raise
+                again = True
 
     def _land(self) -> None:
         for running in list(self._running):
@@ -232,6 +251,9 @@ class Runner:
             self._jobs.requeue(job_id, lost=False)
         elif running.error:
             self._jobs.end(job_id, "failed", running.error, files=running.files, result=result)
+        elif status == 0 and running.prompts:
+            files, taken = running.files, running.replies
+            self._prompts.wait(job_id, running.prompts, taken, files=files, result=result)
         elif status == 0 and running.result:
             self._jobs.end(job_id, "done", files=running.files, result=result)
         elif status < 0:

@@ -1,4 +1,4 @@
-"""Tables of the service: tokens, jobs and their events."""
+"""Tables of the service: tokens, jobs, their events and their prompts."""
 
 from __future__ import annotations
 
@@ -77,6 +77,17 @@ events = Table(
     Column("text", Words, nullable=False),
     Column("problem", Words, nullable=False),
     Column("data", Json, nullable=False),
+)
+prompts = Table(
+    "serve_prompts",
+    metadata,
+    Column("job", Words, ForeignKey("serve_jobs.id"), primary_key=True),
+    Column("ask", Integer, primary_key=True, autoincrement=False),
+    Column("turn", Integer, primary_key=True, autoincrement=False),
+    Column("purpose", Words, nullable=False),
+    Column("text", Words, nullable=False),
+    Column("reply", Words),
+    Column("taken", Boolean, nullable=False, default=False),  # the records of the search have it
 )
 
 
@@ -158,7 +169,7 @@ def _move(file: Path, engine: Engine) -> None:
         return
     old = open_tables(file)
     with old.begin() as source, engine.begin() as target:
-        for table, key in ((tokens, "id"), (jobs, "id"), (events, "job")):
+        for table, key in ((tokens, "id"), (jobs, "id"), (events, "job"), (prompts, "job")):
             there = set(target.execute(select(table.c[key])).scalars())
             numbered = select(table).order_by(*table.primary_key.columns)
             for row in source.execute(numbered).mappings():

@@ -18,14 +18,21 @@ import shutil
 import signal
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from adaexplore.core.ask import MANUAL
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.config import Config
-from adaexplore.core.errors import AdaExploreError, BadInputError, ClusterGoneError, NoClusterError
+from adaexplore.core.errors import (
+    AdaExploreError,
+    BadInputError,
+    ClusterGoneError,
+    DatabaseGoneError,
+    NoClusterError,
+)
 from adaexplore.core.evaluation import Evaluation
 from adaexplore.core.evaluation_json import evaluation_to_json
 from adaexplore.core.problem import Problem
@@ -34,6 +41,13 @@ from adaexplore.core.protocols.listener import Event, follow
 from adaexplore.report.campaign.html import render_campaign
 from adaexplore.run import explore as application
 from adaexplore.run.api import syntax_failure
+from adaexplore.run.ask_files import (
+    WaitingPrompt,
+    ledger_of,
+    open_prompts,
+    tell_text,
+    waiting_prompts,
+)
 from adaexplore.run.campaign.run import CampaignRun, begin_campaign
 from adaexplore.run.results import summary_of
 from adaexplore.run.session import INTERRUPTED, load_problem
@@ -42,13 +56,14 @@ from adaexplore.run.uses import with_uses
 from adaexplore.sandbox.walls.isolation import hide
 from adaexplore.sandbox.walls.limits import STRANGERS, die_with_parent
 from adaexplore.serve.events import Row, message_of
-from adaexplore.serve.jobs import LOG_NAME, ORDER_NAME, POSTPONED
-from adaexplore.store import export_run, is_run, read_run
+from adaexplore.serve.jobs import LOG_NAME, ORDER_NAME, POSTPONED, REPLIES_NAME
+from adaexplore.store import export_run, is_run, open_run, read_run
 from adaexplore.store.campaign import is_campaign
 from adaexplore.store.directory import remove_unfinished
 
 _RUN = "run"
 _NO_CLUSTER = "the service's Ray cluster cannot be reached; the job goes on once it can be"
+_NO_DATABASE = "the service's database cannot be reached; the job goes on once it can be"
 _NO_SPACE = "the service's disk is full; the job goes on once there is space"
 Say = Callable[[Mapping[str, Any]], None]
 
@@ -121,24 +136,47 @@ class JobWorker:
     def _search(self) -> None:
         [file] = self._problems()
         if is_run(self._run):
+            self._take_replies()
             events = application.resume(self._run, Config())
         else:
             remove_unfinished(self._run)
             problem = load_problem(file, self._config)
             order = application.make_order(problem, self._config, self._run, source=file)
             events = application.explore(order)
+        prompts: list[WaitingPrompt] = []
         try:
             follow(events, self._hear)
+            if self._config.proposer == MANUAL:
+                with open_run(self._run) as directory:
+                    open_prompts(directory, self._config.parallel)
+                    prompts = waiting_prompts(directory)
         finally:
             if is_run(self._run):
-                self._end_of_search()
+                self._end_of_search(prompts)
 
-    def _end_of_search(self) -> None:
+    def _take_replies(self) -> None:
+        """Take the answers to prompts; those that a kill had repeated are there already."""
+        replies = json.loads((self._folder / REPLIES_NAME).read_text("utf-8"))
+        if not replies:
+            return
+        with open_run(self._run) as directory:
+            ledger = ledger_of(directory)
+            for each in replies:
+                try:
+                    tell_text(directory, ledger, each["ask"], each["turn"], each["reply"])
+                except BadInputError as error:
+                    self._say({"type": "notice", "text": str(error)})
+
+    def _end_of_search(self, prompts: Sequence[WaitingPrompt]) -> None:
         with read_run(self._run) as directory:
             summary = summary_of(directory.store, self._run)
             export_run(directory.store, self._run / "run.json.xz")
         files = ["best.py", "report.html", "run.json.xz"]
-        self._end({"headline": summary.headline.sentence}, files)
+        asked = [
+            {"ask": each.ask_id, "turn": each.turn, "purpose": each.purpose, "text": each.text}
+            for each in prompts
+        ]
+        self._end({"headline": summary.headline.sentence}, files, prompts=asked)
 
     def _campaign(self) -> None:
         files = self._problems()
@@ -156,9 +194,9 @@ class JobWorker:
             names = [f"{file.stem}/{name}" for file in files for name in ("best.py", "report.html")]
             self._end({"summary": summary.to_json()}, ["index.html", *names])
 
-    def _end(self, result: Mapping[str, Any], files: list[str]) -> None:
+    def _end(self, result: Mapping[str, Any], files: list[str], **more: Any) -> None:
         there = [name for name in files if (self._run / name).is_file()]
-        self._say({"type": "result", "data": {"result": result, "files": there}})
+        self._say({"type": "result", "data": {"result": result, "files": there, **more}})
 
 
 def _verdict(candidate: Candidate, evaluator: Evaluator) -> Evaluation:
@@ -180,7 +218,7 @@ def _next_folder() -> Path | None:
 def main() -> None:
     """Run a job; exit code 2 or 3 as for the command line, 130 for a job that was cancelled.
 
-    It is `POSTPONED` where the job waits for its cluster, or for space on the disk.
+    It is `POSTPONED` where the job waits for its cluster, its database, or space on the disk.
     """
     folder, descriptor = Path(sys.argv[1]).resolve(), int(sys.argv[2])
     die_with_parent(os.getppid())
@@ -203,6 +241,10 @@ def main() -> None:
     except (ClusterGoneError, NoClusterError) as error:
         print(error, file=sys.stderr)
         say({"type": "notice", "text": _NO_CLUSTER})
+        sys.exit(POSTPONED)
+    except DatabaseGoneError as error:
+        print(error, file=sys.stderr)
+        say({"type": "notice", "text": _NO_DATABASE})
         sys.exit(POSTPONED)
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):

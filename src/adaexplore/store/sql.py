@@ -31,7 +31,7 @@ from sqlalchemy.exc import DBAPIError
 from adaexplore.core.ask import Ask, AskRecord, AskState, Exchange
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.config import Config
-from adaexplore.core.errors import BadInputError
+from adaexplore.core.errors import BadInputError, DatabaseGoneError
 from adaexplore.core.evaluation_json import evaluation_from_json, evaluation_to_json
 from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.node import ROOT_ID, Node
@@ -320,7 +320,8 @@ def _explained(
                 f", then continue with: adaexplore resume {shlex.quote(str(place))} "
                 f"(the run is intact up to step {last_kept})"
             )
-        raise BadInputError(message) from error
+        gone = failure is postgres.UNREACHABLE
+        raise (DatabaseGoneError if gone else BadInputError)(message) from error
 
 
 def failure_of(error: DBAPIError | json.JSONDecodeError, engine: Engine) -> StorageFailure | None:

@@ -25,6 +25,7 @@ COMMANDS = {
     "tell": ["RUN", "REPLIES"],
     "tune": ["RUN", "--variants", "--parallel"],
     "cache": ["size", "clear"],
+    "jobs": ["list", "follow", "fetch", "continue", "cancel"],
 }
 LOADED = """
 import sys

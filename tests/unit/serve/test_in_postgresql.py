@@ -1,18 +1,31 @@
 """A service whose tables are in PostgreSQL: moved there, held there, and lost for a while."""
 
+import os
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import psycopg
 import pytest
+from live_runs import make_run
 from services import EVERYTHING, running
+from sqlalchemy.exc import OperationalError
 from test_service_jobs import new
 
+from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError, RunInUseError
+from adaexplore.sandbox.walls.limits import STRANGERS
+from adaexplore.serve import runner as runner_module
+from adaexplore.serve import worker
 from adaexplore.serve.accounts import Account, accounts, add_token, find_account
 from adaexplore.serve.client import problem_of
-from adaexplore.serve.jobs import Jobs
+from adaexplore.serve.jobs import POSTPONED, Jobs
 from adaexplore.serve.messages import JobResult
+from adaexplore.serve.runner import Runner
 from adaexplore.serve.tables import open_folder
+from adaexplore.serve.warm import WarmLimits
+from adaexplore.serve.worker import JobWorker
+from adaexplore.store import open_run
 
 
 @pytest.fixture
@@ -106,3 +119,73 @@ def test_texts_that_postgresql_has_not_are_kept(tmp_path, store):
     assert (event.text, event.data) == ("a\0b", {"nan": float("inf"), "nul": "\0"})
     assert jobs.find("bob", "\0") is None
     engine.dispose()
+
+
+def unanswered(call):
+    """Return a call whose first answer is lost, with the database, after its transaction."""
+    lost = []
+
+    def call_once(*words, **options):
+        found = call(*words, **options)
+        if lost:
+            return found
+        lost.append(found)
+        raise OperationalError("COMMIT", {}, psycopg.OperationalError("the connection is lost"))
+
+    return call_once
+
+
+@pytest.fixture
+def runner(tmp_path, monkeypatch):
+    """A runner over a file, which begins no process, and the jobs that it has begun."""
+    engine = open_folder(tmp_path)
+    jobs, began = Jobs(engine, tmp_path / "jobs"), []
+    monkeypatch.setattr(runner_module, "_PATIENCE_S", 0.0)
+    monkeypatch.setattr(Runner, "_start", lambda _, job: began.append(job.id))
+    runner = Runner(jobs, 1, WarmLimits(0))
+    yield runner, jobs, began
+    runner.close()
+    engine.dispose()
+
+
+def test_a_job_that_was_taken_without_an_answer_begins(runner, eventually, monkeypatch):
+    runner, jobs, began = runner
+    job = jobs.submit(EVERYTHING, new())
+    monkeypatch.setattr(jobs, "take_next", unanswered(jobs.take_next))
+    runner.start()
+    assert eventually(lambda: began == [job.id])
+
+
+def test_what_is_recorded_without_an_answer_is_there_once(runner, monkeypatch):
+    runner, jobs, _ = runner
+    runner.start()
+    job = jobs.submit(EVERYTHING, new())
+    monkeypatch.setattr(jobs, "add_event", unanswered(jobs.add_event))
+    for _ in range(2):  # the second is an event of its own
+        runner._record(job.id, "recorded", "step 1", "", {"step": 1})
+    for _ in range(2):
+        jobs.end(job.id, "done", files=[], result=JobResult())
+    texts = [event.text for event in jobs.events(job.id) if event.text != "running"]
+    assert texts == ["queued", "step 1", "step 1", "done"]
+
+
+def test_a_search_waits_for_its_database(tmp_path, store, postgresql, monkeypatch):
+    (tmp_path / "order.json").write_text('{"kind": "search", "config": {}}')
+    make_run(tmp_path / "run", config=Config(store=store))
+    ours, theirs = os.pipe()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(STRANGERS, "")
+    monkeypatch.setattr(sys, "argv", ["worker", str(tmp_path), str(theirs)])
+    for name in ("hide", "die_with_parent"):
+        monkeypatch.setattr(worker, name, lambda *_: None)
+    monkeypatch.setattr(JobWorker, "work", lambda _: open_run(tmp_path / "run"))
+    postgresql.kill()
+    try:
+        with pytest.raises(SystemExit) as end:
+            worker.main()
+    finally:
+        postgresql.start()
+    os.close(theirs)
+    with os.fdopen(ours) as said:
+        assert "the service's database cannot be reached; the job goes on" in said.read()
+    assert end.value.code == POSTPONED

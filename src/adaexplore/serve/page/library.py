@@ -20,7 +20,6 @@ from adaexplore.report.calls import CallTotals, summed
 from adaexplore.report.campaign.summary import CampaignSummary
 from adaexplore.report.run.html import page_variables
 from adaexplore.report.study.summary import StudySummary
-from adaexplore.run.ask_files import WaitingPrompt, waiting_prompts
 from adaexplore.run.campaign.recorded import recorded
 from adaexplore.run.results import summary_of
 from adaexplore.serve.page.shelf import Entry
@@ -64,10 +63,9 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class RunReading:
-    """A run as its page shows it: the variables of its report, its prompts and its figures."""
+    """A run as its page shows it: the variables of its report, and its figures."""
 
     variables: dict[str, Any]
-    prompts: list[WaitingPrompt]
     figures: Figures
 
 
@@ -139,9 +137,8 @@ def _run(entry: Entry) -> RunReading:
     with read_run(entry.path) as directory:
         summary = summary_of(directory.store, entry.path)
         figures = _figures(directory, summary)
-        prompts = waiting_prompts(directory) if figures.by_hand else []
     info = replace(summary.info, name=Path(entry.name).name, directory=entry.name)
-    return RunReading(page_variables(replace(summary, info=info)), prompts, figures)
+    return RunReading(page_variables(replace(summary, info=info)), figures)
 
 
 def _figures_of(path: Path) -> Figures:

@@ -14,22 +14,17 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from adaexplore.core.ask import MANUAL
-from adaexplore.core.errors import BadInputError, RunInUseError
-from adaexplore.run.ask_files import ledger_of, require_left, tell_text
+from adaexplore.core.errors import BadInputError
 from adaexplore.serve.page.guard import HEADERS, FormGuard
 from adaexplore.serve.page.library import Library
 from adaexplore.serve.page.shelf import Entry
 from adaexplore.serve.page.views import Reader, Views, bundle
-from adaexplore.store import open_run
 
 _LOOK_S = 0.4
 """Time between two looks at the records, in seconds; longer where a look takes long."""
 _MOST_STREAMS = 64
 _ADMIT_S = 10.0
 """Time after which a stream asks again if its reader may read, in seconds."""
-_PATIENCE_S = 10.0
-"""Time that an answer waits for a search that holds its run at that moment."""
 _TITLES = {400: "Not understood", 403: "Not from here", 404: "Not here", 429: "Too much at once"}
 
 Answer = Callable[[Request], Awaitable[Response]]
@@ -164,8 +159,8 @@ class Pages:
         reader, entry = await self._found(request)
         fields = await self._guard.form(request, getattr(request.state, "session", ""))
         action = request.path_params["action"]
-        if action in ("ask", "tell") and not reader.shelf.may_answer:
-            raise HTTPException(404, "prompts are not answered here")
+        if action == "ask" and not reader.shelf.may_ask:
+            raise HTTPException(404, "prompts come by themselves here")
         try:
             await run_in_threadpool(self._carry_out, action, reader, entry, fields)
         except BadInputError as error:
@@ -179,9 +174,9 @@ class Pages:
             case "continue":
                 reader.shelf.go_on(entry)
             case "ask":
-                _patiently(_ask, entry)
+                reader.shelf.ask(entry)
             case "tell":
-                _patiently(_tell, entry, fields)
+                _tell(reader, entry, fields)
                 if fields.get("then") == "evaluate" and not reader.shelf.state(entry):
                     reader.shelf.go_on(entry)
             case _:
@@ -193,32 +188,9 @@ def page_response(html: str, status: int = 200) -> Response:
     return HTMLResponse(html, status, HEADERS)
 
 
-def _patiently(act: Callable[..., None], *given: Any) -> None:
-    """Act on a run; wait for a search that evaluates in it, for a short while."""
-    until = time.monotonic() + _PATIENCE_S
-    while True:
-        try:
-            return act(*given)
-        except RunInUseError:
-            if time.monotonic() > until:
-                raise BadInputError(
-                    "a search is at work in this run and takes no answer meanwhile; send it again "
-                    "in a moment, or stop the search"
-                ) from None
-            time.sleep(0.2)
-
-
-def _ask(entry: Entry) -> None:
-    with open_run(entry.path) as directory:
-        ledger = ledger_of(directory)
-        require_left(ledger, directory, 1)
-        ledger.prompt(MANUAL)
-
-
-def _tell(entry: Entry, fields: dict[str, str]) -> None:
+def _tell(reader: Reader, entry: Entry, fields: dict[str, str]) -> None:
     ask, turn = fields.get("ask", ""), fields.get("turn", "")
     if not (ask.isdecimal() and turn.isdecimal() and len(ask + turn) < 20):
         raise BadInputError("the form names no prompt")
     reply = fields.get("reply", "").replace("\r\n", "\n")
-    with open_run(entry.path) as directory:
-        tell_text(directory, ledger_of(directory), int(ask), int(turn), reply)
+    reader.shelf.tell(entry, int(ask), int(turn), reply)

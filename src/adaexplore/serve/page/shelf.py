@@ -15,8 +15,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal, Protocol
 
-from adaexplore.core.errors import BadInputError
+from adaexplore.core.ask import MANUAL
+from adaexplore.core.errors import BadInputError, RunInUseError
+from adaexplore.run.ask_files import (
+    WaitingPrompt,
+    ledger_of,
+    require_left,
+    tell_text,
+    waiting_prompts,
+)
 from adaexplore.run.session import INTERRUPTED
+from adaexplore.store import RunDirectory, open_run, read_run
 from adaexplore.store.campaign import MANIFEST_NAME, is_campaign
 from adaexplore.store.directory import DATABASE_NAME, LOCK_NAME, URL_NAME, is_run
 from adaexplore.store.holders import Holder, Holders
@@ -25,6 +34,8 @@ Kind = Literal["run", "campaign"]
 _DEPTH = 6
 _STUDY_DEPTH = 2  # a folder for each arm, and in it one for each problem
 _LOOK_S = 1.0
+_PATIENCE_S = 10.0
+"""Time that an answer waits for a search that holds its run at that moment."""
 _MOST_FOLDERS = 20_000
 _FILES = (DATABASE_NAME, URL_NAME, LOCK_NAME, MANIFEST_NAME)
 
@@ -47,8 +58,8 @@ class Entry:
 class Shelf(Protocol):
     """The runs and campaigns that one reader may see, and what the reader may do with them."""
 
-    may_answer: bool
-    """True where the reader may answer prompts."""
+    may_ask: bool
+    """True where the reader asks for prompts and for evaluations; elsewhere they come unasked."""
 
     resumable: Collection[str]
     """The states from which the reader may continue what does not wait for answers."""
@@ -70,6 +81,15 @@ class Shelf(Protocol):
 
     def go_on(self, entry: Entry) -> None:
         """Continue it in a process of its own; raise `BadInputError` where that is impossible."""
+
+    def prompts(self, entry: Entry) -> Sequence[WaitingPrompt]:
+        """Return the prompts of a run that wait for an answer by the reader."""
+
+    def ask(self, entry: Entry) -> None:
+        """Take one more prompt; raise `BadInputError` where no step is left to ask for."""
+
+    def tell(self, entry: Entry, ask_id: int, turn: int, reply: str) -> None:
+        """Answer a prompt; raise `BadInputError` for one that does not wait."""
 
 
 def find_entries(root: Path, name: str) -> Iterator[Entry]:
@@ -133,13 +153,28 @@ class _Started:
     log: IO[bytes]
 
 
+def _opened(path: Path) -> RunDirectory:
+    """Open a run; wait for a search that evaluates in it, for a short while."""
+    until = time.monotonic() + _PATIENCE_S
+    while True:
+        try:
+            return open_run(path)
+        except RunInUseError:
+            if time.monotonic() > until:
+                raise BadInputError(
+                    "a search is at work in this run and takes no answer meanwhile; send it again "
+                    "in a moment, or stop the search"
+                ) from None
+            time.sleep(0.2)
+
+
 class FolderShelf:
     """The runs and campaigns in some folders of the reader's own.
 
     Searches that are continued outlive this process, as if begun in another terminal.
     """
 
-    may_answer = True
+    may_ask = True
     resumable: Collection[str] = ("stopped", "waiting")
     private = ""
 
@@ -205,6 +240,23 @@ class FolderShelf:
                 start_new_session=True,  # Ctrl-C for the pages does not stop the search
             )
             self._started[entry.key] = _Started(process, log)
+
+    def prompts(self, entry: Entry) -> list[WaitingPrompt]:
+        """See `Shelf`."""
+        with read_run(entry.path) as directory:
+            return waiting_prompts(directory)
+
+    def ask(self, entry: Entry) -> None:
+        """See `Shelf`."""
+        with _opened(entry.path) as directory:
+            ledger = ledger_of(directory)
+            require_left(ledger, directory, 1)
+            ledger.prompt(MANUAL)
+
+    def tell(self, entry: Entry, ask_id: int, turn: int, reply: str) -> None:
+        """See `Shelf`."""
+        with _opened(entry.path) as directory:
+            tell_text(directory, ledger_of(directory), ask_id, turn, reply)
 
     def _holder(self, entry: Entry) -> Holder | None:
         """Return the process at work on an entry.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection
 
+from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -12,15 +13,17 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from adaexplore.core.errors import BadInputError
-from adaexplore.serve.access import Gate
+from adaexplore.run.ask_files import WaitingPrompt
+from adaexplore.serve.access import Gate, require
 from adaexplore.serve.accounts import Account
 from adaexplore.serve.jobs import RESUMABLE, Jobs, QuotaError
-from adaexplore.serve.messages import JobInfo
+from adaexplore.serve.messages import SOURCE_CHARACTERS, JobInfo, PromptReply
 from adaexplore.serve.orders import continue_job
 from adaexplore.serve.page.guard import HEADERS, FormGuard
 from adaexplore.serve.page.routes import Pages, page_response
 from adaexplore.serve.page.shelf import Entry, Kind, entry_of, find_entries
 from adaexplore.serve.page.views import Reader
+from adaexplore.serve.prompts import Prompts
 
 _COOKIE = "ada_session"
 _LOOK_S = 1.0
@@ -30,13 +33,14 @@ _LOGIN = "/login"
 
 
 class JobShelf:
-    """The searches and campaigns among a user's jobs; they can be stopped and continued."""
+    """The searches and campaigns among a user's jobs."""
 
-    may_answer = False
+    may_ask = False
     resumable: Collection[str] = RESUMABLE
 
     def __init__(self, jobs: Jobs, account: Account) -> None:
         self._jobs = jobs
+        self._prompts = Prompts(jobs.engine)
         self._account = account
         self.private = str(jobs.folder)
         self._at = 0.0
@@ -78,6 +82,25 @@ class JobShelf:
             continue_job(self._jobs, self._account, self._job_of[entry.key])
         except QuotaError as error:
             raise BadInputError(str(error)) from None
+
+    def prompts(self, entry: Entry) -> list[WaitingPrompt]:
+        """See `Shelf`."""
+        waiting = self._prompts.waiting(self._job_of[entry.key].id)
+        return [WaitingPrompt(each.ask, each.turn, each.purpose, each.text) for each in waiting]
+
+    def ask(self, entry: Entry) -> None:
+        """Refuse: the worker opens prompts."""
+        raise BadInputError(f"{entry.name}: prompts come by themselves here")
+
+    def tell(self, entry: Entry, ask_id: int, turn: int, reply: str) -> None:
+        """See `Shelf`."""
+        require(self._account, "search")
+        try:
+            given = PromptReply(ask=ask_id, turn=turn, reply=reply)
+        except ValidationError:
+            most = f"{SOURCE_CHARACTERS:,}"
+            raise BadInputError(f"a reply to a prompt has 1 to {most} characters") from None
+        self._prompts.answer(self._job_of[entry.key].id, given)
 
 
 class TeamPages:

@@ -122,7 +122,7 @@ class Views:
         if entry.kind == "run":
             reading = self._library.run(entry)
             above = next((each for each in entries if each.key == entry.campaign), None)
-            prompts = reading.prompts if reader.shelf.may_answer else []
+            prompts = reader.shelf.prompts(entry)
             variables = reading.variables | shown | {"prompts": prompts, "above": above}
             return self._page("live_run.html.j2", reader, **variables)
         runs = _runs_of(entry, entries)
