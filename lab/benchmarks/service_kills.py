@@ -36,11 +36,8 @@ from typing import Any
 
 import httpx
 
-from adaexplore.core.errors import AdaExploreError
-from adaexplore.serve.accounts import Account, add_token
-from adaexplore.serve.client import Client, problem_of
-from adaexplore.serve.messages import JobEvent, JobInfo
-from adaexplore.serve.tables import open_folder
+from adaexplore.core import AdaExploreError
+from adaexplore.serve import Account, Client, JobEvent, JobInfo, add_token, open_folder, problem_of
 from adaexplore.store import read_run
 
 _ROOT = Path(__file__).parents[2]

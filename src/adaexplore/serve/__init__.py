@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from adaexplore.serve.accounts import add_token as add_token
     from adaexplore.serve.client import Client as Client
     from adaexplore.serve.client import problem_of as problem_of
+    from adaexplore.serve.messages import JobEvent as JobEvent
+    from adaexplore.serve.messages import JobInfo as JobInfo
     from adaexplore.serve.tables import open_folder as open_folder
 else:
     __all__, __getattr__ = lazy_names(__name__, __file__)
