@@ -98,6 +98,7 @@ def test_a_failure_of_the_machine_is_an_error_to_try_again_and_takes_no_turn(
         assert data["message"].endswith("send the step again")
         end(user[0], **failure)
     assert say("state")[1]["step_count"] == 0
+    say("step", {"code": RIGHT})
     end(user[0], FAST)
     assert say("step", {"code": RIGHT})[1]["reward"] == 2.0
 
