@@ -12,7 +12,7 @@ from websockets.sync.client import connect
 
 from adaexplore.core.evaluation import Failed, Passed, Timing
 from adaexplore.core.evaluation_json import evaluation_to_json
-from adaexplore.serve import openenv
+from adaexplore.serve import judging, openenv
 from adaexplore.serve.accounts import accounts, revoke_token
 from adaexplore.serve.jobs import Jobs
 from adaexplore.serve.messages import JobResult, ProblemSource
@@ -89,8 +89,9 @@ def test_an_episode_shows_the_task_then_the_verdicts_and_ends_after_its_turns(sa
 
 @pytest.mark.parametrize("failure", [{"verdict": LOST}, {"error": "its worker was lost 3 times"}])
 def test_a_failure_of_the_machine_is_an_error_to_try_again_and_takes_no_turn(
-    say, user, end, failure
+    say, user, end, failure, monkeypatch
 ):
+    monkeypatch.setattr(judging, "_AGAIN_S", 0.0)
     say("reset", NOW)
     for _ in range(3):
         kind, data = say("step", {"code": RIGHT})
