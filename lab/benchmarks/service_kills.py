@@ -35,6 +35,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from service_load import CANDIDATE, PROBLEM
 
 from adaexplore.core import AdaExploreError
 from adaexplore.serve import Account, Client, JobEvent, JobInfo, add_token, open_folder, problem_of
@@ -45,17 +46,6 @@ sys.path.insert(0, str(_ROOT / "tests"))
 import postgres_server  # type: ignore[import-not-found]  # noqa: E402
 import ray_cluster  # type: ignore[import-not-found]  # noqa: E402
 
-PROBLEM = """
-import torch
-
-class Model(torch.nn.Module):
-    def forward(self, x):
-        return torch.relu(x) + 1
-
-def get_inputs():
-    return [torch.randn(64, 64)]
-"""
-RIGHT = PROBLEM.partition("def get_inputs")[0].replace("Model", "ModelNew")
 STEPS, BATCH, AT_ONCE = 8, 4, 4
 KINDS = ("server", "worker", "node", "database")
 _OPTIONS = {"language": "cpp", "steps": STEPS, "confirm": False, "stop_near": 0.0}
@@ -112,7 +102,7 @@ class Load:
                     continue
                 number = len(self.jobs)
                 if number % 2:
-                    batch = [f"{RIGHT}# {number}.{index}\n" for index in range(BATCH)]
+                    batch = [f"{CANDIDATE}# {number}.{index}\n" for index in range(BATCH)]
                     job = client.submit_evaluation(problem, batch, {"language": "cpp"})
                 else:
                     job = client.submit_search(problem, _OPTIONS)
