@@ -152,9 +152,10 @@ class _Tracer(fx.Tracer):
 
     def create_arg(self, a: Any) -> Any:
         """Return an argument of an operation; raise for a tensor that the forward itself made."""
-        own = (*self.root.parameters(), *self.root.buffers())
-        if isinstance(a, Tensor) and not any(a is tensor for tensor in own):
-            raise ValueError("a tensor that is no argument and no weight")
+        if isinstance(a, Tensor):
+            own = (*self.root.parameters(), *self.root.buffers())
+            if not any(a is tensor for tensor in own):
+                raise ValueError("a tensor that is no argument and no weight")
         return super().create_arg(a)
 
 

@@ -92,11 +92,9 @@ def rank_model(
     run.
     """
     device = refuse_unfit(model, calls)
-    cuts, changed = _cut(model, calls, device)
+    cuts, seen, changed = _cut(model, calls, device)
     with left_alone(model), in_place(cuts.values()):
         profiles = profile(model, calls, device)
-        with device_lock(device, exclusive=False):
-            seen = look(model, calls)
     groups = group_modules(model, seen, profiles, changed, _runs_of(cuts))
     with left_alone(model), in_place(cuts.values()):
         ranked = _Ranked(model, calls, options, seen, profiles, device, cuts)
@@ -113,11 +111,10 @@ def recapture(
     model: nn.Module, calls: Sequence[ModelCall], ranking: ModelRanking, options: CaptureOptions
 ) -> RankedModel:
     """Capture the chosen groups of a ranking again; raise as `rank_model` does."""
-    cuts, _ = _cut(model, calls, refuse_unfit(model, calls))
+    cuts, seen, _ = _cut(model, calls, refuse_unfit(model, calls))
     problems = {}
     locked = device_lock(ranking.device, exclusive=False)
     with left_alone(model), in_place(cuts.values()), locked:
-        seen = look(model, calls)
         for row in ranking.chosen:
             if not seen.keys() >= set(row.paths):
                 raise BadInputError(f"{row.name}: the calls do not reach all of its modules")
@@ -143,12 +140,16 @@ def recapture(
 
 def _cut(
     model: nn.Module, calls: Sequence[ModelCall], device: str
-) -> tuple[dict[str, CutForward], list[str]]:
-    """Return the forwards of modules with runs of operations, and the names that calls change."""
+) -> tuple[dict[str, CutForward], dict[str, Seen], list[str]]:
+    """Return the forwards of modules with runs of operations, all calls, and what calls change."""
     with left_alone(model) as changed, device_lock(device, exclusive=False):
         seen = look(model, calls)
     with left_alone(model), device_lock(device, exclusive=False):
-        return cut_forwards(model, calls, seen, changed), changed
+        cuts = cut_forwards(model, calls, seen, changed)
+        if cuts:
+            with in_place(cuts.values()):
+                seen = look(model, calls)
+    return cuts, seen, changed
 
 
 def _runs_of(cuts: Mapping[str, CutForward]) -> dict[str, OperationRun]:
