@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 import re
 from collections.abc import Mapping, Sequence
@@ -12,6 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.utils import _pytree as pytree
+
+from adaexplore.runtime.values import is_rebuilt_by_fields
 
 Call = tuple[Sequence[Any], Mapping[str, Any]]
 """Arguments and keyword arguments of one example call."""
@@ -74,9 +75,7 @@ def register_dataclasses(value: Any) -> None:
     pending = pytree.tree_leaves(value)
     while pending:
         leaf = pending.pop()
-        if not dataclasses.is_dataclass(leaf) or isinstance(leaf, type):
-            continue
-        if hasattr(leaf, "__post_init__") or not all(f.init for f in dataclasses.fields(leaf)):
+        if not is_rebuilt_by_fields(leaf):
             continue
         if [id(each) for each in pytree.tree_leaves(leaf)] == [id(leaf)]:  # not known by now
             pytree.register_dataclass(type(leaf))

@@ -21,6 +21,8 @@ _TITLE = (
 )
 _REFUSES = f"""
 
+{inspect.getsource(refusing_backward)}
+
 ModelNew.forward = {refusing_backward.__name__}(ModelNew.forward)
 """
 
@@ -49,8 +51,7 @@ def to_use(source: str, uses: Sequence[Use]) -> str:
     lines = [*_TITLE] if uses else []
     for _, text in describe_uses(uses):
         lines += wrap(text, _WIDTH, initial_indent="# - ", subsequent_indent="#   ")
-    if not any(use.outcome == "detached" for use in uses):
-        return "".join(f"{line}\n" for line in lines) + source
-    lines.append("# The last lines of this file let a backward pass raise.")
-    header = "".join(f"{line}\n" for line in lines)
-    return f"{header}{source.rstrip()}\n\n\n{inspect.getsource(refusing_backward)}{_REFUSES}"
+    if any(use.outcome == "detached" for use in uses):
+        lines.append("# The last lines of this file let a backward pass raise.")
+        source = f"{source.rstrip()}\n{_REFUSES}"
+    return "".join(f"{line}\n" for line in lines) + source

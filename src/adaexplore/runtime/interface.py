@@ -200,17 +200,12 @@ def _count(value: Any) -> int:
     """Return the number of plain values in a value, negative where something else is in it."""
     if isinstance(value, PLAIN):
         return 1
-    if type(value) is dict:
-        inner = [_count(each) for each in value.values()]
-        return (
-            sum(inner)
-            if all(type(key) is str for key in value) and min(inner, default=0) >= 0
-            else -1
-        )
-    if type(value) in (tuple, list):
-        inner = [_count(each) for each in value]
-        return sum(inner) if min(inner, default=0) >= 0 else -1
-    return -1
+    if type(value) is dict and all(type(key) is str for key in value):
+        value = list(value.values())
+    if type(value) not in (tuple, list):
+        return -1
+    counts = [_count(each) for each in value]
+    return sum(counts) if min(counts, default=0) >= 0 else -1
 
 
 def _packed(value: Any) -> Any:

@@ -60,7 +60,7 @@ def describe(value: Any, tensors: list[Tensor], place: int | None = None) -> Any
         return {"list": [describe(v, tensors, place) for v in value]}
     if isinstance(value, tuple):
         return {"tuple": [describe(v, tensors, place) for v in value], "kind": name}
-    if _is_rebuilt_by_fields(value):
+    if is_rebuilt_by_fields(value):
         fields = _fields(value)
         return {"fields": {k: describe(v, tensors, place) for k, v in fields.items()}, "kind": name}
     raise UndescribableError(kind.__name__)
@@ -112,10 +112,11 @@ def rebuild(form: Any, tensors: Sequence[Any], place: int | None = None) -> Any:
     return _kind(form["kind"])(*items) if form["kind"] else tuple(items)
 
 
-def _is_rebuilt_by_fields(value: Any) -> bool:
+def is_rebuilt_by_fields(value: Any) -> bool:
     """Return True for a dataclass whose constructor takes all fields and does nothing else."""
     return (
         dataclasses.is_dataclass(value)
+        and not isinstance(value, type)
         and not hasattr(value, "__post_init__")
         and all(field.init for field in dataclasses.fields(value))
     )
