@@ -4,7 +4,7 @@
     python lab/benchmarks/gpu/prepare.py --repos REPOS --packs PACKS record confusion
 
 REPOS holds clones as OWNER/NAME, bare ones too. Each pack takes the commit that `_COMMITS` names,
-so the same clones give the same packs. `wheels` and `flashinfer` ask the package index by pip.
+so the same clones give the same packs. `wheels`, `ray` and `flashinfer` ask the package index by pip.
 README.md has what each pack is for, and the rules by which answers are drawn.
 """
 
@@ -20,6 +20,7 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from adaexplore.problems import benchmark_named
 from adaexplore.run import summary_of
@@ -44,7 +45,12 @@ _COMMITS = {
 _WITH_DATASET = "6569a4d6^"  # the last commit of flashinfer-bench that has its dataset
 _FLASHINFER = "0.1.2"
 _FLASHINFER_NEEDS = ("apache-tvm-ffi", "docstring-parser", "pyyaml", "safetensors")
+_OF_MODELS = ("anyio", "genai-prices", "mcp", "pydantic-ai")
 _TEST_NEEDS = ("hypothesis", "pytest", "pytest-timeout", "pytest-xdist", "starlette", "uvicorn")
+_UNUSED_OF_RAY = (
+    *("air", "dashboard/client", "data", "jars", "llm", "rllib", "serve", "train", "tune"),
+    "workflow",
+)
 _TIMER = '''"""A stand-in for the timer: this copy of flashinfer-bench times nothing."""
 
 
@@ -96,11 +102,11 @@ class Packing:
         self._adaexplore(*command)
         self.pack(name)
 
-    def pack(self, name: str) -> None:
-        """Write the folder of this name as PACKS/NAME.tgz."""
+    def pack(self, name: str, suffix: str = ".tgz") -> None:
+        """Write the folder of this name as PACKS/NAME.tgz, or with another suffix of tar's."""
         steady = ("--sort=name", "--owner=0", "--group=0", "--numeric-owner")
-        archive = self.packs / f"{name}.tgz"
-        subprocess.run(["tar", "-czf", archive, *steady, "-C", self._work / name, "."], check=True)
+        archive = self.packs / f"{name}{suffix}"
+        subprocess.run(["tar", "-caf", archive, *steady, "-C", self._work / name, "."], check=True)
         print(f"{name}: {archive.stat().st_size:,} bytes", flush=True)
 
     def download(self, into: Path, *requirements: str, alone: bool = False) -> None:
@@ -108,6 +114,14 @@ class Packing:
         pip = [sys.executable, "-m", "pip", "download", "-q", "--only-binary=:all:"]
         pip += ["--python-version", self._python, "-d", str(into), *requirements]
         subprocess.run([*pip, *(["--no-deps"] if alone else [])], check=True)
+
+    def install(self, into: str, *requirements: str) -> Path:
+        """Install packages for the Python of the GPU's machine, and return their folder."""
+        target = self._work / into
+        pip = [sys.executable, "-m", "pip", "install", "-q", "--only-binary=:all:", "--no-compile"]
+        pip += ["--python-version", self._python, "--target", str(target), *requirements]
+        subprocess.run(pip, check=True)
+        return target
 
     def _adaexplore(self, *arguments: str) -> None:
         subprocess.run([sys.executable, "-m", "adaexplore", *arguments], cwd=self._work, check=True)
@@ -299,18 +313,40 @@ def _sixty(packing: Packing) -> None:
     packing.pack("sixty")
 
 
+def _ray(packing: Packing) -> None:
+    """Install Ray and what judging needs, without parts that judge nothing and without symbols."""
+    project = _project()
+    needs = [need for need in project["dependencies"] if not need.startswith(_OF_MODELS)]
+    site = packing.install("ray", *needs, *project["optional-dependencies"]["ray"])
+    for part in _UNUSED_OF_RAY:
+        shutil.rmtree(site / "ray" / part)
+    core = site / "ray" / "core" / "src" / "ray"
+    large = (site / "ray" / "_raylet.so", core / "gcs" / "gcs_server", core / "raylet" / "raylet")
+    subprocess.run(["strip", "--strip-unneeded", *large], check=True)
+    for folder in site.glob("numpy*"):
+        shutil.rmtree(folder)  # the GPU's machine has the NumPy that fits its torch
+    packing.pack("ray", ".txz")
+
+
 def _wheels(packing: Packing) -> None:
     """Bring what adaexplore, its tests and flashinfer-bench need beside torch, Triton and NumPy."""
-    project = tomllib.loads((_ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     folder = packing.packs / "wheels"
-    packing.download(folder, *project["dependencies"], *_TEST_NEEDS)
+    packing.download(folder, *_project()["dependencies"], *_TEST_NEEDS)
     packing.download(folder, *_FLASHINFER_NEEDS, alone=True)
     for wheel in folder.glob("numpy-*.whl"):
         wheel.unlink()  # the GPU's machine has the NumPy that fits its torch
 
 
+def _project() -> dict[str, Any]:
+    """Return what `pyproject.toml` says of the project."""
+    text = (_ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    project: dict[str, Any] = tomllib.loads(text)["project"]
+    return project
+
+
 _PACKS: Mapping[str, Callable[[Packing], None]] = {
     "wheels": _wheels,
+    "ray": _ray,
     "tritonbench": _tritonbench,
     "tritonbench-g": _tritonbench_g,
     "kernelbenchx": _kernelbenchx,

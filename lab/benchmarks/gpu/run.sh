@@ -95,6 +95,14 @@ loaded)
   limited "$LIMIT" "$PYTHON" lab/benchmarks/loaded_baselines.py --device "$DEVICE" --out "$OUT/loaded.json" "$@" 2>&1 |
     tee "$OUT/loaded.txt"
   ;;
+cluster)
+  if [ ! -d "$WORK/ray" ] && [ -f "$PACKS/ray.txz" ]; then
+    mkdir -p "$WORK/ray" && tar -xJf "$PACKS/ray.txz" --no-same-owner -C "$WORK/ray"
+  fi
+  [ $# -gt 0 ] || set -- --devices $(nvidia-smi -L | grep -n . | cut -d: -f1) --count 30
+  PYTHONPATH=$PYTHONPATH:$WORK/ray limited "$LIMIT" "$PYTHON" lab/benchmarks/cluster_throughput.py --out "$OUT/cluster.json" "$@" 2>&1 |
+    tee "$OUT/cluster.txt"
+  ;;
 tests)
   [ $# -gt 0 ] || set -- tests/unit tests/gpu tests/contract --ignore tests/unit/serve # no test there needs a GPU
   limited "$LIMIT" "$PYTHON" -m pytest -m "${MARK:-gpu and not slow}" -n "${PARALLEL:-4}" --dist loadfile -v --tb short --timeout 300 \
@@ -182,7 +190,7 @@ models) # each model is a run of its own; the first call ranks and asks, every f
   end models '*.log' '*/*.json' '*/index.html' '*/modules' '*/search' '*/kernels'
   ;;
 *)
-  echo "run.sh NAME SECONDS [OPTIONS]; NAME is same-code, loaded, tests, corpora, tritonbench, tritonbench-g," >&2
+  echo "run.sh NAME SECONDS [OPTIONS]; NAME is same-code, loaded, cluster, tests, corpora, tritonbench, tritonbench-g," >&2
   echo "kernelbenchx, kernelbenchx-corpus, flashinfer, record, confusion, withdrawn, searches, study, sixty, speed or models" >&2
   exit 2
   ;;
