@@ -4,7 +4,7 @@
     python lab/benchmarks/gpu/prepare.py --repos REPOS --packs PACKS record confusion
 
 REPOS holds clones as OWNER/NAME, bare ones too. Each pack takes the commit that `_COMMITS` names,
-so the same clones give the same packs. `wheels`, `ray` and `flashinfer` ask the package index by pip.
+so the same clones give the same packs. `wheels`, `ray` and `flashinfer` ask the index by pip.
 README.md has what each pack is for, and the rules by which answers are drawn.
 """
 
