@@ -19,7 +19,7 @@ from typing import Any
 
 import adaexplore
 from adaexplore.core import Problem
-from adaexplore.evaluate import OFFERED, Trial, try_baselines
+from adaexplore.evaluate import OFFERED, BaselineTrial, try_baselines
 from adaexplore.run import PRELOAD
 from adaexplore.sandbox import ForkServer
 
@@ -57,7 +57,7 @@ def main() -> None:
         server.close()
 
 
-def summary(name: str, trials: Sequence[Trial]) -> dict[str, Any]:
+def summary(name: str, trials: Sequence[BaselineTrial]) -> dict[str, Any]:
     """The times in milliseconds (geometric means over workloads), and why others have none."""
     times_ms = {
         trial.baseline: round(geometric_mean(trial.times_us.values()) / 1000, 5)

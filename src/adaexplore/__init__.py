@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from adaexplore.core.node import Node as Node
     from adaexplore.core.problem import Problem as Problem
     from adaexplore.core.proposal import Proposal as Proposal
-    from adaexplore.core.protocols.client import Client as Client
     from adaexplore.core.protocols.client import Message as Message
+    from adaexplore.core.protocols.client import ModelClient as ModelClient
     from adaexplore.core.protocols.client import Prompt as Prompt
     from adaexplore.core.protocols.client import Reply as Reply
     from adaexplore.core.protocols.evaluator import Evaluator as Evaluator

@@ -9,21 +9,21 @@ from adaexplore.core.problem import Problem
 from adaexplore.report.compare.arms import make_arms
 from adaexplore.report.compare.compute import compare
 from adaexplore.report.compare.html import render_comparison
-from adaexplore.report.compare.traces import Point, Trace
+from adaexplore.report.compare.traces import Point, RunTrace
 
 HOSTILE = "</style><img src=x onerror=\"console.error('ran')\">"
 
 pytestmark = pytest.mark.browser
 
 
-def trace(policy: str, problem: str, *speedups: float) -> Trace:
+def trace(policy: str, problem: str, *speedups: float) -> RunTrace:
     points = []
     for step, speedup in enumerate(speedups, 1):
         ends = (speedup * 0.98, speedup * 1.02)
         timing = Timing(720 / speedup, (1.0, 2.0), {"eager": 720.0}, speedup, ends, speedup, 100)
         used = dict.fromkeys(("steps", "evaluations", "usd", "tokens", "seconds"), float(step))
         points.append(Point(used, 1.0, True, timing))
-    return Trace(
+    return RunTrace(
         path=f"runs/{policy}",
         problem=Problem(problem, problem, "triton", "cuda:0"),
         facets={"policy": policy},

@@ -22,7 +22,7 @@ from adaexplore.evaluate.judge.local import LocalEvaluator
 from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
 from adaexplore.languages.fingerprint import fingerprint
 from adaexplore.run.cluster.connection import Cluster
-from adaexplore.run.cluster.device import Order
+from adaexplore.run.cluster.device import JudgingOrder
 from adaexplore.run.cluster.evaluator import ClusterEvaluator
 from adaexplore.run.cluster.fleet import Fleet
 from fast_set import of_which_fast
@@ -77,7 +77,7 @@ class Maker:
             "example", textwrap.dedent(source), language, self.device, checks=checks, **options
         )
         if self.fleet:
-            order = Order(problem.to_json(), timeout_s, MEMORY_BYTES, brief=not whole)
+            order = JudgingOrder(problem.to_json(), timeout_s, MEMORY_BYTES, brief=not whole)
             return ClusterEvaluator(self.fleet, order)
         kind = InTriton if self.target else LocalEvaluator
         return kind(
@@ -103,7 +103,9 @@ def evaluator_of(request, server):
         return
     cluster = request.getfixturevalue("ray_cluster")
     cluster.add()
-    first = Order(Problem("example", LINEAR, "cpp", device).to_json(), TIMEOUT_S, MEMORY_BYTES)
+    first = JudgingOrder(
+        Problem("example", LINEAR, "cpp", device).to_json(), TIMEOUT_S, MEMORY_BYTES
+    )
     config = Config(ray=cluster.address)
     with closing(Fleet(Cluster(config, first), config.ray_patience_s)) as fleet:
         fleet.want(1)

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from adaexplore.core import Rule
-from adaexplore.memory import Checked
+from adaexplore.memory import CheckedRule
 from adaexplore.run import INTERRUPTED, Machine, check_rules
 
 
@@ -19,17 +19,17 @@ def say(console: Console, text: str) -> None:
 
 def observe(
     console: Console, rules: Sequence[Rule], machine: Machine, parallel: int | None
-) -> tuple[list[Checked], int]:
+) -> tuple[list[CheckedRule], int]:
     """Run rules' programs behind a progress bar; return the results by name, and the exit code.
 
     After Ctrl-C the results are those known by then.
     """
-    checked: list[Checked] = []
+    checked: list[CheckedRule] = []
     status = 0
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         bar = progress.add_task("running witnesses and remedies", total=len(rules))
 
-        def report(result: Checked) -> None:
+        def report(result: CheckedRule) -> None:
             checked.append(result)
             progress.advance(bar)
 

@@ -2,14 +2,14 @@
 
 import baselines
 
-from adaexplore.evaluate import Trial
+from adaexplore.evaluate import BaselineTrial
 
 
 def test_times_are_milliseconds_and_the_strongest_is_named():
     trials = [
-        Trial("eager", {"small": 1000.0, "large": 4000.0}),
-        Trial("compile", {"small": 500.0, "large": 500.0}),
-        Trial("eager-cuda-graph", why="it cannot be captured"),
+        BaselineTrial("eager", {"small": 1000.0, "large": 4000.0}),
+        BaselineTrial("compile", {"small": 500.0, "large": 500.0}),
+        BaselineTrial("eager-cuda-graph", why="it cannot be captured"),
     ]
     assert baselines.summary("mlp", trials) == {
         "problem": "mlp",

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from adaexplore.core import Estimate, Failed, Passed, Platform
-from adaexplore.memory import BUNDLED, Checked, load_memory, memory_path
+from adaexplore.memory import BUNDLED, CheckedRule, load_memory, memory_path
 from adaexplore_lab import console
 from adaexplore_lab.rules import candidates
 
@@ -24,7 +24,7 @@ def attempted(monkeypatch):
         assert options["observe"]
         attempted.extend(rules)
         for rule in rules:
-            report(Checked(rule, RIGHT, RIGHT, False, "not measurable here"))
+            report(CheckedRule(rule, RIGHT, RIGHT, False, "not measurable here"))
 
     monkeypatch.setattr(console, "check_rules", attempt)
     return attempted
@@ -63,7 +63,7 @@ def test_results_before_ctrl_c_are_kept(lab, monkeypatch, tmp_path):
     def one_and_no_more(rules, machine, report, **options):
         rule = next(rule for rule in rules if rule.name == "no-break")
         failed = Failed("compile_error", "")
-        report(Checked(dataclasses.replace(rule, holds=(here,)), failed, RIGHT, True))
+        report(CheckedRule(dataclasses.replace(rule, holds=(here,)), failed, RIGHT, True))
         raise KeyboardInterrupt
 
     monkeypatch.setattr(console, "check_rules", one_and_no_more)

@@ -16,13 +16,13 @@ from adaexplore.cli.printing import say
 from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.problem import TargetName
-from adaexplore.core.protocols.client import BudgetSpentError, Client
+from adaexplore.core.protocols.client import BudgetSpentError, ModelClient
 from adaexplore.core.text.units import prompts_wait
 from adaexplore.memory.extract import Failure, failures_of
 from adaexplore.memory.sentences import errors_of
 from adaexplore.memory.update import check_updatable
 from adaexplore.run.learning.adaptation import adaptation_tasks, failures_in, task_config
-from adaexplore.run.learning.attempts import Attempted, Task, attempt_all
+from adaexplore.run.learning.attempts import Attempted, TaskRun, attempt_all
 from adaexplore.run.learning.growth import grow
 from adaexplore.run.learning.learn import Learned, learn
 from adaexplore.run.learning.learn_published import learn_published
@@ -102,7 +102,7 @@ def _grow(
     options: AdaptOptions,
     config: Config,
     machine: Machine,
-    clients: Mapping[str, Client],
+    clients: Mapping[str, ModelClient],
 ) -> int:
     """Search tasks one after the other, learning from each; return the exit code."""
     tasks = _tasks(console, problems, options, config, machine)
@@ -135,7 +135,7 @@ def _grow(
 
 def _tasks(
     console: Console, problems: Path, options: AdaptOptions, config: Config, machine: Machine
-) -> list[Task]:
+) -> list[TaskRun]:
     techniques = not config.grow if options.techniques is None else options.techniques
     return adaptation_tasks(
         problems,
@@ -148,7 +148,7 @@ def _tasks(
     )
 
 
-def _first(clients: Mapping[str, Client]) -> Client | None:
+def _first(clients: Mapping[str, ModelClient]) -> ModelClient | None:
     """Return the client of the first model, which writes the rules; None without any."""
     return next(iter(clients.values()), None)
 
@@ -159,7 +159,7 @@ def _attempt_and_learn(
     options: AdaptOptions,
     config: Config,
     machine: Machine,
-    clients: Mapping[str, Client],
+    clients: Mapping[str, ModelClient],
 ) -> int:
     """Attempt tasks, each in a run of its own below the work folder, and learn from failures."""
     tasks = _tasks(console, problems, options, config, machine)
@@ -183,7 +183,7 @@ def _attempt_and_learn(
 
 
 def _attempt(
-    console: Console, tasks: Sequence[Task], clients: Mapping[str, Client], parallel: int
+    console: Console, tasks: Sequence[TaskRun], clients: Mapping[str, ModelClient], parallel: int
 ) -> int:
     """Attempt tasks and print the results; return the number of prompts that wait for a person."""
     waiting = right = unknown = done = 0
@@ -218,7 +218,7 @@ def _learn(
     options: AdaptOptions,
     config: Config,
     machine: Machine,
-    client: Client | None,
+    client: ModelClient | None,
 ) -> int:
     """Make rules of failures; without a client, prompts wait in files. Return the exit code."""
     published = config.learning == "published"

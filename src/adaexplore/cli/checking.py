@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from adaexplore.cli.printing import say
 from adaexplore.core.rule import Rule
 from adaexplore.core.text.units import duration_s
-from adaexplore.memory.check import Checked
+from adaexplore.memory.check import CheckedRule
 from adaexplore.run.learning.machine import Machine
 from adaexplore.run.learning.rule_checks import check_rules
 from adaexplore.run.session import INTERRUPTED
@@ -20,16 +20,16 @@ from adaexplore.run.session import INTERRUPTED
 
 def check_with_progress(
     console: Console, rules: Sequence[Rule], machine: Machine, parallel: int | None
-) -> tuple[list[Checked], int]:
+) -> tuple[list[CheckedRule], int]:
     """Check rules behind a progress bar; return the results by name, and the exit code.
 
     After Ctrl-C the results are those known by then.
     """
-    checked: list[Checked] = []
+    checked: list[CheckedRule] = []
     status, started = 0, time.monotonic()
     with _bar(console, len(rules)) as advance:
 
-        def report(result: Checked) -> None:
+        def report(result: CheckedRule) -> None:
             checked.append(result)
             advance()
 
@@ -43,7 +43,7 @@ def check_with_progress(
     return checked, status
 
 
-def say_failures(console: Console, checked: Sequence[Checked]) -> None:
+def say_failures(console: Console, checked: Sequence[CheckedRule]) -> None:
     """Print the reason for each rule that does not hold, and the number of untimed speed rules."""
     for result in checked:
         if not result.true and not result.untimed:

@@ -18,7 +18,7 @@ from adaexplore.cli.statements_view import check_statements
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.problem import TargetName
 from adaexplore.core.rule import Platform, Rule
-from adaexplore.memory.check import Checked
+from adaexplore.memory.check import CheckedRule
 from adaexplore.memory.describe import describe_gain
 from adaexplore.memory.files import BUNDLED, load_memory, memory_path, save_memory
 from adaexplore.memory.merge import merge_memories
@@ -141,7 +141,7 @@ def _has_a_version(rule: Rule, rules: Sequence[Rule], here: Platform) -> bool:
 
 
 def _of_renames(
-    console: Console, checked: Sequence[Checked], rules: Sequence[Rule], machine: Machine
+    console: Console, checked: Sequence[CheckedRule], rules: Sequence[Rule], machine: Machine
 ) -> list[Rule]:
     """Return the rules with what names of this version make of those that do not hold."""
     known = {rule.name: rule for rule in rules}
@@ -152,10 +152,10 @@ def _of_renames(
                 say(console, f"found: {found.rule.name}: {found.rule.statement}")
                 known[found.rule.name] = found.rule
             match renamed.under:
-                case Checked(rule=rule, true=True):
+                case CheckedRule(rule=rule, true=True):
                     say(console, f"kept under these names: {rule.name}")
                     known[rule.name] = rule
-                case Checked(rule=rule, why=why):
+                case CheckedRule(rule=rule, why=why):
                     say(console, f"{result.rule.name}, under these names: {why}")
                     gone = tuple({*result.rule.gone, *rule.gone})
                     known[result.rule.name] = replace(result.rule, gone=gone)

@@ -72,11 +72,11 @@ def export_training_data(
     """Write the file; print what it holds, and one line on what was left out."""
     from adaexplore.core.errors import BadInputError
     from adaexplore.run.training.forms import FORMS
-    from adaexplore.run.training.parquet import Selection, write_training_data
+    from adaexplore.run.training.parquet import ExportOptions, write_training_data
 
     if not form:
         raise BadInputError(f"--parquet needs --form: {', '.join(FORMS)}")
-    chosen = Selection(form, reward, license_name, tuple(exclude), with_benchmarks)
+    chosen = ExportOptions(form, reward, license_name, tuple(exclude), with_benchmarks)
     done = write_training_data(runs, target, chosen)
     print(f"{target}: {done.rows} rows of {done.runs} runs")
     if done.left_out:

@@ -15,6 +15,6 @@ if TYPE_CHECKING:
     from adaexplore.evaluate.offline.counted import counted_facts as counted_facts
     from adaexplore.evaluate.offline.evaluator import OfflineEvaluator as OfflineEvaluator
     from adaexplore.evaluate.timing.baselines_offered import OFFERED as OFFERED
-    from adaexplore.evaluate.timing.baselines_trial import Trial as Trial
+    from adaexplore.evaluate.timing.baselines_trial import BaselineTrial as BaselineTrial
 else:
     __all__, __getattr__ = lazy_names(__name__, __file__)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.protocols.client import BudgetSpentError, Client, Prompt, Reply, Usage
+from adaexplore.core.protocols.client import BudgetSpentError, ModelClient, Prompt, Reply, Usage
 from adaexplore.llm.prices import list_price_usd
 from adaexplore.llm.wrapping import WrappingClient
 
@@ -104,7 +104,7 @@ class BudgetedClient(WrappingClient):
     `BadInputError` if the budget is in money and the model's price is unknown.
     """
 
-    def __init__(self, client: Client, budget: Budget) -> None:
+    def __init__(self, client: ModelClient, budget: Budget) -> None:
         if budget.limit_usd is not None and _priced(client.model, 1, 1).cost_usd is None:
             raise BadInputError(
                 f"no price is known for {client.model}: give its budget in tokens, steps or time, "

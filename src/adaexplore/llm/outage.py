@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from adaexplore.core.protocols.client import Client, ModelOutageError, Prompt, Reply
+from adaexplore.core.protocols.client import ModelClient, ModelOutageError, Prompt, Reply
 from adaexplore.llm.wrapping import WrappingClient
 
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 5.0, 300.0
@@ -23,7 +23,7 @@ class OutageTolerantClient(WrappingClient):
 
     def __init__(
         self,
-        client: Client,
+        client: ModelClient,
         patience_s: float,
         waiting: Callable[[str, float], None],
         *,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.protocols.client import Client
+from adaexplore.core.protocols.client import ModelClient
 from adaexplore.llm.credentials import KEY_VARIABLES, credential_errors, key_of
 from adaexplore.llm.options import COMPATIBLE, ClientOptions
 from adaexplore.llm.prices import provider_of
@@ -32,7 +32,7 @@ def open_client(
     *,
     options: ClientOptions | None = None,
     sleep: Callable[[float], None] = time.sleep,
-) -> Client:
+) -> ModelClient:
     """Open a client for the model called `name`, which is "provider:model".
 
     Providers are pydantic-ai's: `openai:gpt-5-mini` (Responses API; `openai-chat:` for Chat

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.protocols.client import Client, Message, Prompt, Reply, Usage
+from adaexplore.core.protocols.client import Message, ModelClient, Prompt, Reply, Usage
 from adaexplore.core.text.similarity import first_difference, nearest
 from adaexplore.llm.wrapping import WrappingClient
 
@@ -41,7 +41,7 @@ class RecordingClient(WrappingClient):
     folder.
     """
 
-    def __init__(self, client: Client, folder: Path) -> None:
+    def __init__(self, client: ModelClient, folder: Path) -> None:
         super().__init__(client)
         self._folder = folder
         self._writing = threading.Lock()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from adaexplore.core.protocols.client import Client
+from adaexplore.core.protocols.client import ModelClient
 
 
 class WrappingClient:
     """Client around another, with its model, closed with it."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: ModelClient) -> None:
         self._client = client
 
     @property

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from adaexplore.core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from adaexplore.memory.check import Checked as Checked
+    from adaexplore.memory.check import CheckedRule as CheckedRule
     from adaexplore.memory.check import Checker as Checker
     from adaexplore.memory.describe import describe_gain as describe_gain
     from adaexplore.memory.describe import describe_platform as describe_platform

@@ -15,7 +15,7 @@ from adaexplore.core.text.feedback import render
 from adaexplore.languages import DIALECTS
 from adaexplore.llm.code import ReplyError, extract_code
 from adaexplore.llm.templating import Templates
-from adaexplore.memory.check import Checked, Checker
+from adaexplore.memory.check import CheckedRule, Checker
 from adaexplore.memory.extract import Case, counting, same_cause
 from adaexplore.memory.lint import lint
 from adaexplore.memory.patterns import alias_of
@@ -171,7 +171,7 @@ def _problem(text: str) -> str:
         return ""
 
 
-def _believe(case: Case, checked: Checked) -> None:
+def _believe(case: Case, checked: CheckedRule) -> None:
     """Raise `ReplyError` unless the remedy passes and the witness fails as the case does."""
     witness = checked.witness
     if not isinstance(witness, Failed) or not _fails_so(case, witness):

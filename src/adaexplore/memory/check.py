@@ -51,7 +51,7 @@ NewJudge = Callable[[str, str], Judge]
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedRule:
     """Result of running a rule's two programs.
 
     `true` if the witness fails and the remedy passes; `why` says in one line what is wrong
@@ -95,13 +95,13 @@ class Checker:
         self._judge: Judge | None = None
         self._reference = ""
 
-    def check(self, rule: Rule) -> Checked:
+    def check(self, rule: Rule) -> CheckedRule:
         """Run both programs."""
         if rule.kind == "speed":
             return self._timed(rule)
         return self._checked(rule, self.verdict(rule, rule.witness))
 
-    def observe(self, rule: Rule) -> Checked:
+    def observe(self, rule: Rule) -> CheckedRule:
         """Run both programs of a rule whose signature is not known yet.
 
         It becomes that of what the witness does here.
@@ -137,15 +137,15 @@ class Checker:
         self._end_judge()
         self._at_end()
 
-    def _checked(self, rule: Rule, witness: Evaluation) -> Checked:
+    def _checked(self, rule: Rule, witness: Evaluation) -> CheckedRule:
         remedy = self.verdict(rule, rule.remedy)
         why = _objection(rule, witness, remedy)
         where = self.where.as_of(rule.kind)
         gone = isinstance(witness, Passed) or _compiles(rule, witness, _DECIDED_BY_COMPILING)
         noted = _noted(rule, where, true=not why, gone=gone)
-        return Checked(noted, witness, remedy, not why, why)
+        return CheckedRule(noted, witness, remedy, not why, why)
 
-    def _timed(self, rule: Rule) -> Checked:
+    def _timed(self, rule: Rule) -> CheckedRule:
         """Run a speed rule's programs, the remedy timed beside the witness."""
         witness = self.verdict(rule, rule.witness)
         remedy = self.verdict(rule, rule.remedy, beside=rule.witness)
@@ -153,7 +153,7 @@ class Checker:
         why = _doubt(witness, remedy, gain)
         gone = gain is not None and gain.speedup_ci[1] < LEAST_SPEEDUP
         noted = _noted(rule, self.where, true=not why, gone=gone, gain=gain)
-        return Checked(noted, witness, remedy, not why, why)
+        return CheckedRule(noted, witness, remedy, not why, why)
 
     def _end_judge(self) -> None:
         if self._judge is not None:

@@ -15,7 +15,7 @@ from adaexplore.core.problem import Language, Problem
 from adaexplore.core.rule import Rule, Signature
 from adaexplore.languages import DIALECTS
 from adaexplore.memory.check import Checker
-from adaexplore.memory.reduce import Reduced, Size, recurs, reduced
+from adaexplore.memory.reduce import ProgramSize, Reduced, recurs, reduced
 from adaexplore.memory.signature import alike, signature_of
 
 _TEACHES_NOTHING = frozenset({"infra_error", "rejected", "timeout", "reported", "not_run"})
@@ -40,7 +40,7 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class FailureGroup:
     """Failures of one cause; the exemplar is the shortest of them."""
 
     exemplar: Failure
@@ -63,8 +63,8 @@ class Case:
     signature: Signature
     support: int
     tasks: tuple[str, ...]
-    before: Size
-    after: Size
+    before: ProgramSize
+    after: ProgramSize
     evaluations: int
     language: Language = "triton"
 
@@ -81,8 +81,8 @@ class Case:
             "failed": failed,
             "signature": Signature(**data["signature"]),
             "tasks": tuple(data["tasks"]),
-            "before": Size(**data["before"]),
-            "after": Size(**data["after"]),
+            "before": ProgramSize(**data["before"]),
+            "after": ProgramSize(**data["after"]),
         }
         return Case(**data | more)
 
@@ -114,7 +114,7 @@ def failures_of(problem: Problem, nodes: Iterable[Node]) -> list[Failure]:
     return list(found.values())
 
 
-def grouped(failures: Iterable[Failure]) -> list[Group]:
+def grouped(failures: Iterable[Failure]) -> list[FailureGroup]:
     """Group failures by cause; the cause that most tasks met comes first."""
     groups: list[list[Failure]] = []
     for failure in failures:
@@ -124,7 +124,7 @@ def grouped(failures: Iterable[Failure]) -> list[Group]:
         else:
             known.append(failure)
     found = [
-        Group(
+        FailureGroup(
             exemplar=min(group, key=lambda f: (len(f.source), f.source)),
             support=len(group),
             tasks=tuple(sorted({f.task for f in group})),
@@ -149,7 +149,7 @@ def same_cause(a: Signature, b: Signature) -> bool:
     return alike(a, b) and (bool(a.symbol) or a.message == b.message)
 
 
-def counted(rules: Iterable[Rule], group: Group) -> Rule | None:
+def counted(rules: Iterable[Rule], group: FailureGroup) -> Rule | None:
     """Return the known rule that explains a group, with it counted; None if there is none."""
     failure = group.exemplar
     rule = explaining(rules, failure.signature, failure.language)
@@ -170,7 +170,7 @@ def counting(rule: Rule, tasks: Sequence[str], support: int) -> Rule:
     return replace(rule, tasks=everywhere, support=max(rule.support, support, len(everywhere)))
 
 
-def case_id(group: Group) -> str:
+def case_id(group: FailureGroup) -> str:
     """Return the name of a group's case: by its cause, or by its exemplar for a wrong output."""
     signature = group.exemplar.signature
     told: Sequence[str] = (signature.status, signature.type, signature.symbol, signature.message)
@@ -181,7 +181,7 @@ def case_id(group: Group) -> str:
     return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:8]
 
 
-def case_of(group: Group, checker: Checker, *, most_evaluations: int = 200) -> Case:
+def case_of(group: FailureGroup, checker: Checker, *, most_evaluations: int = 200) -> Case:
     """The case of a group, its exemplar reduced; raises `ValueError` if that does not fail here.
 
     A wrong output loses whole statements only, and only such as change none of its numbers: what

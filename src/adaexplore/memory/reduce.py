@@ -34,7 +34,7 @@ _NO_MEANING = (ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpo
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class ProgramSize:
     """Nodes of the syntax tree, and lines that are neither blank nor comments."""
 
     nodes: int
@@ -46,8 +46,8 @@ class Reduced:
     """A module as small as it got, and what that took."""
 
     source: str
-    before: Size
-    after: Size
+    before: ProgramSize
+    after: ProgramSize
     evaluations: int
 
 
@@ -139,11 +139,11 @@ def ddmin(items: Sequence[T], fails: Callable[[Sequence[T]], bool]) -> list[T]:
     return kept
 
 
-def size(source: str) -> Size:
+def size(source: str) -> ProgramSize:
     """The size of a source that parses."""
     nodes = [n for n in ast.walk(ast.parse(source)) if not isinstance(n, _NO_MEANING)]
     lines = [line for line in source.splitlines() if line.strip() and line.lstrip()[0] != "#"]
-    return Size(len(nodes), len(lines))
+    return ProgramSize(len(nodes), len(lines))
 
 
 class _Reduction:

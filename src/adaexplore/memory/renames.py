@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from adaexplore.core.evaluation import Evaluation, Failed
 from adaexplore.core.rule import Rule, Signature
-from adaexplore.memory.check import Checked, Checker, is_right
+from adaexplore.memory.check import CheckedRule, Checker, is_right
 
 _MOST = 8
 """Names that one program may have changed."""
@@ -36,11 +36,11 @@ class Renamed:
     version as it was checked here, None where there are none.
     """
 
-    found: tuple[Checked, ...] = ()
-    under: Checked | None = None
+    found: tuple[CheckedRule, ...] = ()
+    under: CheckedRule | None = None
 
 
-def follow(checked: Checked, checker: Checker, memory: Sequence[Rule]) -> Renamed:
+def follow(checked: CheckedRule, checker: Checker, memory: Sequence[Rule]) -> Renamed:
     """Try the programs of a rule under the names that this version has.
 
     Nothing is tried where another rule of the memory says the same and holds here. Raises

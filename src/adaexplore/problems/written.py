@@ -49,7 +49,9 @@ class Examples:
     device: str
     writes: tuple[Write, ...] = ()
 
-    def difference(self, header: str, source: str, folder: Path, weights: Stored) -> Difference:
+    def difference(
+        self, header: str, source: str, folder: Path, weights: Stored
+    ) -> SourceDifference:
         """Return how the source fails to compute the outputs."""
         file = None
         try:
@@ -68,19 +70,21 @@ class Examples:
         except Exception as error:  # noqa: BLE001 - generated source, of which another form may run
             lines = [frame.line for frame in traceback.extract_tb(error.__traceback__) if file]
             results = [line.partition(" = ")[0] for line in lines if line and " = " in line]
-            return Difference(in_one_line(error), results[-1] if results else "")
+            return SourceDifference(in_one_line(error), results[-1] if results else "")
         finally:
             if file:
                 file.unlink()
         rows = [[one] if isinstance(one, Tensor) else list(one) for one in found]
         for row, expected in zip(rows, self.outputs, strict=True):
             if len(row) != len(expected) or not all(map(is_same, row, expected)):
-                return Difference("it gives other outputs than the module on the example inputs")
-        return Difference()
+                return SourceDifference(
+                    "it gives other outputs than the module on the example inputs"
+                )
+        return SourceDifference()
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class SourceDifference:
     """The reason why source does not do what a module does, and the result that it fails at."""
 
     why: str = ""
@@ -127,7 +131,7 @@ def from_sources(examples: Examples, folder: Path) -> WrittenSource:
         raise UnwritableError("they write to an argument")
     collected = ModuleSource(examples.module, examples.given, examples.returned, examples.names)
     weights = _stored(folder, collected.state)
-    found = Difference()
+    found = SourceDifference()
     for whole in (False, True):
         source = collected.module(whole=whole)
         found = examples.difference(collected.header, source, folder, weights)

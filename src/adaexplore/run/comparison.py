@@ -18,7 +18,7 @@ from adaexplore.report.compare.arms import make_arms
 from adaexplore.report.compare.comparison import Comparison
 from adaexplore.report.compare.compute import checkpoints, compare
 from adaexplore.report.compare.reported import ReportedRun, reported_run
-from adaexplore.report.compare.traces import AXES, WHOLE, Axis, Trace, judged_on, points
+from adaexplore.report.compare.traces import AXES, WHOLE, Axis, RunTrace, judged_on, points
 from adaexplore.run.proposers import Plan
 from adaexplore.run.results import summary_of
 from adaexplore.run.starts import starts_digest
@@ -72,7 +72,7 @@ def compare_runs(
     return replace(found, reported=reported)
 
 
-def reported_in(path: Path, beside: Sequence[Trace] = ()) -> ReportedRun:
+def reported_in(path: Path, beside: Sequence[RunTrace] = ()) -> ReportedRun:
     """Return what a run of others reports, beside the runs of its problem that were measured."""
     with read_run(path) as directory:
         run, nodes = directory.store.run(), directory.store.nodes()
@@ -153,14 +153,14 @@ def _distinct(every: Mapping[Path, str]) -> tuple[dict[Path, str], dict[Path, Pa
     return {path: arm for path, arm in every.items() if path not in copies}, copies
 
 
-def trace_of(path: Path, arm: str = "") -> Trace:
+def trace_of(path: Path, arm: str = "") -> RunTrace:
     """Return a run as a comparison reads it; `arm` is its arm in a study."""
     with read_run(path) as directory:
         store, run = directory.store, directory.store.run()
         nodes = store.nodes()
         spent, unknown = _spent(store, nodes)
         summary = summary_of(store, path)
-    return Trace(
+    return RunTrace(
         path=str(path),
         problem=run.problem,
         facets={**({"arm": arm} if arm else {}), **_facets(run, path)},
@@ -214,7 +214,7 @@ def _spent(store: Store, nodes: Sequence[Node]) -> tuple[list[tuple[float, int]]
     return [(usd.get(node.id, 0.0), tokens.get(node.id, 0)) for node in nodes], frozenset(unknown)
 
 
-def _require_used(trace: Trace, axis: Axis) -> None:
+def _require_used(trace: RunTrace, axis: Axis) -> None:
     """Raises `BadInputError` for a run that nobody can say it of how far it is on an axis."""
     if axis in trace.unknown:
         why = {

@@ -15,7 +15,7 @@ from adaexplore.core.errors import BadInputError, BadProblemError
 from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.node import Node, planned_steps
 from adaexplore.core.problem import Problem
-from adaexplore.core.protocols.client import Client
+from adaexplore.core.protocols.client import ModelClient
 from adaexplore.core.protocols.listener import Event, Listener, follow
 from adaexplore.core.protocols.proposer import Proposer
 from adaexplore.core.rule import Rule
@@ -114,7 +114,7 @@ class Slice:
 
     until: int | None = None
     parallel: int = 1
-    clients: Mapping[str, Client] = field(default_factory=dict)
+    clients: Mapping[str, ModelClient] = field(default_factory=dict)
     spent: Callable[[], str | None] = lambda: None
 
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.protocols.client import Client, Finish, Prompt, Reply
+from adaexplore.core.protocols.client import Finish, ModelClient, Prompt, Reply
 from adaexplore.core.protocols.evaluator import Evaluator
 from adaexplore.core.protocols.policy import Policy
 from adaexplore.core.protocols.proposer import Proposer
@@ -28,7 +28,7 @@ class Parts:
     policy: Policy | PolicyFactory | None = None
     evaluator: Evaluator | None = None
     proposers: Mapping[str, Proposer] = field(default_factory=dict)
-    clients: Mapping[str, Client] = field(default_factory=dict)
+    clients: Mapping[str, ModelClient] = field(default_factory=dict)
 
     @property
     def make_policy(self) -> PolicyFactory | None:
@@ -69,13 +69,13 @@ class CallableClient:
         """Do nothing: the function belongs to the caller."""
 
 
-def client_of(model: object) -> Client:
+def client_of(model: object) -> ModelClient:
     """Return a model object as a client.
 
-    Raises `BadInputError` for an object that is neither a `Client` nor callable.
+    Raises `BadInputError` for an object that is neither a `ModelClient` nor callable.
     """
     if isinstance(getattr(model, "model", None), str) and hasattr(model, "ask"):
-        return cast(Client, model)
+        return cast(ModelClient, model)
     if not callable(model):
         raise BadInputError(
             f"model={model!r}: give the name of a model such as 'openai:gpt-5-mini', a function "

@@ -17,7 +17,7 @@ from adaexplore.core.errors import BadInputError
 from adaexplore.core.limits import BudgetLimits
 from adaexplore.core.node import Node, busy_s
 from adaexplore.core.problem import Language, Problem
-from adaexplore.core.protocols.client import Client
+from adaexplore.core.protocols.client import ModelClient
 from adaexplore.core.protocols.proposer import Proposer
 from adaexplore.core.rule import Rule
 from adaexplore.core.text.units import duration_s
@@ -260,7 +260,7 @@ def model_proposers(plan: Plan, config: Config) -> dict[str, Proposer]:
 @contextmanager
 def open_clients(
     config: Config, plan: Plan, *stores: Store, parts: Parts = NO_PARTS
-) -> Iterator[dict[str, Client]]:
+) -> Iterator[dict[str, ModelClient]]:
     """Open a client for each model, within one budget; the calls in `stores` count against it.
 
     Raises `BadInputError` for a model that cannot be asked: no such name, no key, no price to
@@ -269,7 +269,7 @@ def open_clients(
     calls = [call for store in stores for call in store.calls()]
     spent = total(counted(call.prompt, call.reply) for call in calls)
     budget = Budget(config.limits.usd, config.limits.tokens, spent=spent)
-    clients: dict[str, Client] = {}
+    clients: dict[str, ModelClient] = {}
     with ExitStack() as stack:
         for name in plan.models:
             if name in parts.proposers:
@@ -285,7 +285,7 @@ def open_clients(
         yield clients
 
 
-def _client(name: str, config: Config) -> Client:
+def _client(name: str, config: Config) -> ModelClient:
     if config.replay:
         return ReplayClient(Path(config.replay), name)
     base_url = config.base_url if name.startswith(f"{COMPATIBLE}:") else ""

@@ -18,7 +18,7 @@ from adaexplore.core.node import START
 from adaexplore.core.proposal import Proposal
 from adaexplore.core.protocols.client import (
     BudgetSpentError,
-    Client,
+    ModelClient,
     Reply,
 )
 from adaexplore.core.protocols.evaluator import Evaluator, TellsNews
@@ -42,7 +42,7 @@ from adaexplore.propose.tuner.space import space_of
 from adaexplore.run.ledger import Ledger
 from adaexplore.run.starts import Starts, generations, start_asks, starts_of
 from adaexplore.run.variants import variant_asks
-from adaexplore.run.winner import Winner
+from adaexplore.run.winner import WinnerFile
 from adaexplore.run.workers import Landed, Script, Work, Workers, advance, next_reply
 from adaexplore.search import worst_of
 from adaexplore.search.headroom import stop_reason
@@ -72,7 +72,7 @@ class Search:
         evaluator: Evaluator,
         best_path: Path,
         *,
-        clients: Mapping[str, Client] | None = None,
+        clients: Mapping[str, ModelClient] | None = None,
         choose: Callable[[Ledger], str] | None = None,
         spent: Callable[[], str | None] = lambda: None,
         sleep: Callable[[float], None] = time.sleep,
@@ -87,7 +87,7 @@ class Search:
         self._starts = starts_of(self._run)
         own: dict[str, Proposer] = {TUNER: Tuner(), START: Starts(self._starts)}
         self._ledger = Ledger(store, own | dict(proposers), make_policy=make_policy)
-        self._winner = Winner(self._ledger, store, best_path, sleep)
+        self._winner = WinnerFile(self._ledger, store, best_path, sleep)
         self._parallel = parallel
         if isinstance(evaluator, TellsNews):
             evaluator.listen(self._notice)

@@ -20,7 +20,7 @@ from adaexplore.store import Confirmation, Store
 _PAUSES_S = (2.0, 10.0)
 
 
-class Winner:
+class WinnerFile:
     """Keeps the best kernel of a search in the file `path`."""
 
     def __init__(

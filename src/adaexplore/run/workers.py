@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any, Generic, TypeVar
 
 from adaexplore.core.proposal import Proposal
-from adaexplore.core.protocols.client import Client, ContextTooLongError, Prompt, Reply
+from adaexplore.core.protocols.client import ContextTooLongError, ModelClient, Prompt, Reply
 from adaexplore.core.protocols.listener import Event
 from adaexplore.core.protocols.proposer import Dialogue
 
@@ -95,7 +95,7 @@ def map_parallel(
 
 
 def next_reply(
-    dialogue: Dialogue, replies: Sequence[Reply | None], client: Client | None
+    dialogue: Dialogue, replies: Sequence[Reply | None], client: ModelClient | None
 ) -> tuple[Prompt, Reply] | Proposal:
     """Take a dialogue to its next reply, or to its end."""
     try:

@@ -8,7 +8,7 @@ import pytest
 from adaexplore.cli import checking
 from adaexplore.core.evaluation import Estimate, Failed, Passed
 from adaexplore.core.rule import Platform, unchecked_rule
-from adaexplore.memory.check import Checked
+from adaexplore.memory.check import CheckedRule
 from adaexplore.memory.files import BUNDLED, load_memory, memory_path, save_memory
 from adaexplore.store import read_run
 
@@ -106,7 +106,7 @@ class TestTried:
         def one_and_no_more(tried, machine, report, *, parallel):
             rule = next(rule for rule in tried if rule.name == "no-break")
             failed, passed = Failed("compile_error", ""), Passed("fp32", 0.0, ESTIMATE)
-            report(Checked(dataclasses.replace(rule, holds=(here,)), failed, passed, True))
+            report(CheckedRule(dataclasses.replace(rule, holds=(here,)), failed, passed, True))
             raise KeyboardInterrupt
 
         monkeypatch.setattr(checking, "check_rules", one_and_no_more)

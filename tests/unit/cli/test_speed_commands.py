@@ -7,7 +7,7 @@ import pytest
 from adaexplore.cli import checking
 from adaexplore.core.evaluation import Estimate, Passed
 from adaexplore.core.rule import Gain, Platform, Signature
-from adaexplore.memory.check import Checked
+from adaexplore.memory.check import CheckedRule
 from adaexplore.memory.files import BUNDLED, load_memory, memory_path, save_memory
 
 TARGET = ("--device", "cpu", "--target", "sm_90")
@@ -36,7 +36,7 @@ def attempted(monkeypatch):
         attempted.extend(rules)
         for rule in rules:
             right = Passed("fp32", 0.0, Estimate(1.0, "memory", "sm_90"))
-            report(Checked(rule, right, right, False, "not measurable here"))
+            report(CheckedRule(rule, right, right, False, "not measurable here"))
 
     monkeypatch.setattr(checking, "check_rules", attempt)
     return attempted

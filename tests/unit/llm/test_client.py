@@ -1,4 +1,4 @@
-"""Contract of `adaexplore.core.protocols.client.Client`, tested on every implementation.
+"""Contract of `adaexplore.core.protocols.client.ModelClient`, tested on every implementation.
 
 A new implementation joins by a function below that makes it from the loopback server.
 """

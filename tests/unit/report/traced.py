@@ -11,7 +11,7 @@ from adaexplore.core.evaluation import Evaluation
 from adaexplore.report.compare.arms import make_arms
 from adaexplore.report.compare.comparison import Comparison
 from adaexplore.report.compare.compute import compare
-from adaexplore.report.compare.traces import Trace, points
+from adaexplore.report.compare.traces import RunTrace, points
 from adaexplore.report.run.diversity import DiversityPoint
 
 
@@ -25,7 +25,7 @@ def steps(*evaluations: Evaluation, spent=None, **changes: Any):
     return points(nodes, spent or [(0.0, 0)] * len(nodes), spread)
 
 
-def trace(policy: str, problem: str, *evaluations: Evaluation, **changes: Any) -> Trace:
+def trace(policy: str, problem: str, *evaluations: Evaluation, **changes: Any) -> RunTrace:
     made = steps(*evaluations)
     facts = {
         "path": f"runs/{policy}/{problem}",
@@ -36,14 +36,14 @@ def trace(policy: str, problem: str, *evaluations: Evaluation, **changes: Any) -
         "points": made,
         "claimed": next((p.timing for p in reversed(made) if p.timing), None),
     }
-    return Trace(**{**facts, **changes})
+    return RunTrace(**{**facts, **changes})
 
 
-def reaching(policy: str, problem: str, *speedups: float, **changes: Any) -> Trace:
+def reaching(policy: str, problem: str, *speedups: float, **changes: Any) -> RunTrace:
     """A run that found these speedups, one a step."""
     return trace(policy, problem, *map(passed, speedups), **changes)
 
 
-def compared(*traces: Trace, at=(), by=(), axis="steps") -> Comparison:
+def compared(*traces: RunTrace, at=(), by=(), axis="steps") -> Comparison:
     arms, notes = make_arms(traces, by)
     return compare(arms, axis, lambda length: [length], at=at, notes=notes)

@@ -11,11 +11,11 @@ from adaexplore.core import (
     MANUAL,
     BadInputError,
     BudgetSpentError,
-    Client,
     Config,
     Context,
     Environment,
     Failed,
+    ModelClient,
     Node,
     Passed,
     Platform,
@@ -110,7 +110,7 @@ class FirstTries:
         return [stack.enter_context(read_run(path)).store for path in paths]
 
     def attempt(
-        self, server: ForkServer, clients: Mapping[str, Client], problem: Problem
+        self, server: ForkServer, clients: Mapping[str, ModelClient], problem: Problem
     ) -> list[Path]:
         """Make the missing tries; return the prompts that wait for a person's replies.
 
@@ -233,7 +233,9 @@ class FirstTries:
             ledger.prompt(self.proposer)
         return missing
 
-    def _go_on(self, run: RunDirectory, running: Session, clients: Mapping[str, Client]) -> None:
+    def _go_on(
+        self, run: RunDirectory, running: Session, clients: Mapping[str, ModelClient]
+    ) -> None:
         for retry in range(_RETRIES + 1):
             if retry and not self._begin(run.store):
                 return

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
-from adaexplore.core import Client, Message, Prompt
+from adaexplore.core import Message, ModelClient, Prompt
 from adaexplore.llm import ReplyError, Templates, extract_code
 from adaexplore_lab.synthesize.draft import MAX_ELEMENTS
 from adaexplore_lab.synthesize.task import Style, SyntheticTask
@@ -66,9 +66,9 @@ class Unusable:
 
 
 class Author:
-    """Asks a model for tasks. What `Client.ask` raises comes through."""
+    """Asks a model for tasks. What `ModelClient.ask` raises comes through."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: ModelClient) -> None:
         self._client = client
         own = files("adaexplore_lab.synthesize") / "templates"
         self._templates = Templates(own, {}, TEMPLATES)

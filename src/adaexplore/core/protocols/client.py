@@ -90,7 +90,7 @@ class BudgetSpentError(Exception):
     """The next call could exceed the budget; the run ends in order and reports it."""
 
 
-class Client(Protocol):
+class ModelClient(Protocol):
     """One model behind one provider.
 
     `ask` blocks until there is a reply and may be called from several threads. It raises

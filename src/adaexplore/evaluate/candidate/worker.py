@@ -298,7 +298,7 @@ class CandidateSession:
         inputs = self._sets[input_sets[i % len(input_sets)]].inputs
         return self._instance.model(*inputs.args, **inputs.kwargs)
 
-    def _time(self, request: wire.Time) -> wire.Times:
+    def _time(self, request: wire.Time) -> wire.CallTimes:
         """Time `count` calls, each on a slot of its own; outputs go to the slot's places."""
         assert self._instance is not None
         assert self._clock is not None
@@ -328,7 +328,7 @@ class CandidateSession:
             times = self._clock.block(call, count, deliver, ready)
             gate.leave(addresses)
         self._look_after_flags()
-        return wire.Times(tuple(times))
+        return wire.CallTimes(tuple(times))
 
     def _profile(self, request: ProfileCalls) -> Profiled:
         def call(i: int) -> object:

@@ -22,7 +22,7 @@ from adaexplore.evaluate.judge.reference import Reference
 from adaexplore.evaluate.judge.trials import try_baselines
 from adaexplore.evaluate.kernels.build.compile_cache import share_compiled
 from adaexplore.evaluate.timing.baselines import EAGER
-from adaexplore.evaluate.timing.baselines_trial import Trial
+from adaexplore.evaluate.timing.baselines_trial import BaselineTrial
 from adaexplore.evaluate.truth.room import release_memory, room_on, wait_for_room, wanted_by
 from adaexplore.evaluate.truth.turns import PATIENCE_S, begin_on
 from adaexplore.evaluate.wire.judge_messages import (
@@ -202,7 +202,7 @@ def _prepared_beside_others(
     return reference
 
 
-def _trials(reference: Reference, server: ForkServer) -> list[Trial]:
+def _trials(reference: Reference, server: ForkServer) -> list[BaselineTrial]:
     """Try the baselines on a GPU, which others may use meanwhile; on the CPU none takes long."""
     problem = reference.problem
     if problem.device == "cpu" or not reference.offered:

@@ -18,7 +18,7 @@ from adaexplore.evaluate.judge.timed import (
     TimedParent,
     comes_to_rest,
 )
-from adaexplore.evaluate.judge.verify import Verified
+from adaexplore.evaluate.judge.verify import VerifiedCandidate
 from adaexplore.evaluate.judge.workload import JudgedWorkload
 from adaexplore.evaluate.timing.audit import IDLE_KERNELS
 from adaexplore.evaluate.timing.conditions import gauge_for
@@ -46,7 +46,7 @@ class Measured:
 def measure_candidate(
     talk: Conversation,
     reference: Reference,
-    verified: Verified,
+    verified: VerifiedCandidate,
     parent: LiveParent | None,
     best_us: Mapping[str, float],
     *,

@@ -13,7 +13,7 @@ from adaexplore.core.labels import TRAINING_STEP
 from adaexplore.core.problem import PRECISIONS, Precision, Problem
 from adaexplore.evaluate.judge.workload import JudgedWorkload
 from adaexplore.evaluate.timing.baselines import EAGER, by_speed, left_out, strongest
-from adaexplore.evaluate.timing.baselines_trial import Trial
+from adaexplore.evaluate.timing.baselines_trial import BaselineTrial
 from adaexplore.evaluate.timing.combine import combined_roofline_facts, geometric_mean
 from adaexplore.evaluate.timing.rounds import QUIET
 from adaexplore.evaluate.truth.labels import labels_of, overhead_label
@@ -119,7 +119,7 @@ class Reference:
         first, *others = (w.baselines.built for w in self.timed)
         return tuple(name for name in first if all(name in other for other in others))
 
-    def complete(self, trials: Sequence[Trial] = ()) -> None:
+    def complete(self, trials: Sequence[BaselineTrial] = ()) -> None:
         """Make the lazy parts now: timing needs the device for itself.
 
         The time slots of all workloads, the labels, and the baselines: the two fastest by their

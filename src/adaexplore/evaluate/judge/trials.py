@@ -17,7 +17,7 @@ import torch
 from adaexplore.core import codec
 from adaexplore.core.problem import Problem
 from adaexplore.evaluate.kernels.build.compile_cache import share_compiled
-from adaexplore.evaluate.timing.baselines_trial import TRIAL, Trial
+from adaexplore.evaluate.timing.baselines_trial import TRIAL, BaselineTrial
 from adaexplore.evaluate.timing.compiling import TOO_LONG
 from adaexplore.evaluate.timing.environment import triton_version
 from adaexplore.evaluate.truth.room import room_on, wait_for_room
@@ -33,7 +33,7 @@ _FORM = "4"  # of the files, and of the way in which baselines are built and tim
 
 def try_baselines(
     server: ForkServer, problem: Problem, names: Sequence[str], compile_s: float = COMPILE_S
-) -> list[Trial]:
+) -> list[BaselineTrial]:
     """Try each of these baselines on a problem, or read what earlier trials on this GPU found."""
     kept = _file(problem)
     known = _read(kept) if kept else {}
@@ -56,12 +56,12 @@ def try_baselines(
 
 def _try_together(
     server: ForkServer, problem: Problem, names: Sequence[str], compile_s: float
-) -> list[Trial]:
+) -> list[BaselineTrial]:
     """Build baselines side by side; then time one after the other, while none of them compiles."""
     given = problem.to_json()
     workers = [server.spawn(TRIAL, name="trial") for _ in names]
 
-    def build(worker: Worker, name: str) -> Trial:
+    def build(worker: Worker, name: str) -> BaselineTrial:
         request = {"problem": given, "baseline": name, "limit_s": compile_s}
         return _asked(worker, name, request, compile_s)
 
@@ -79,8 +79,8 @@ def _try_together(
 
 
 def _try_alone(
-    server: ForkServer, problem: Problem, trial: Trial, compile_s: float, patience_s: float
-) -> Trial:
+    server: ForkServer, problem: Problem, trial: BaselineTrial, compile_s: float, patience_s: float
+) -> BaselineTrial:
     """Return the outcome of a trial that lacked memory, tried again once there is room."""
     if not wait_for_room(trial.wanted, partial(room_on, problem.device), patience_s):
         return trial
@@ -88,17 +88,19 @@ def _try_alone(
     return again
 
 
-def _asked(worker: Worker, name: str, request: Mapping[str, Any], compile_s: float) -> Trial:
+def _asked(
+    worker: Worker, name: str, request: Mapping[str, Any], compile_s: float
+) -> BaselineTrial:
     """Return the worker's reply, or the reason why there is none."""
     try:
-        return codec.read(Trial, worker.call(request, compile_s + _WAITING_S))
+        return codec.read(BaselineTrial, worker.call(request, compile_s + _WAITING_S))
     except TimeoutError:
-        return Trial(name, why="the device was busy, or a call hangs", lasts=False)
+        return BaselineTrial(name, why="the device was busy, or a call hangs", lasts=False)
     except WorkerDiedError as error:
         if error.status == TOO_LONG:
-            return Trial(name, why=f"it is not compiled after {compile_s:g} s")
+            return BaselineTrial(name, why=f"it is not compiled after {compile_s:g} s")
         lines = error.log.strip().splitlines()
-        return Trial(name, why=f"its process ended: {lines[-1] if lines else error}")
+        return BaselineTrial(name, why=f"its process ended: {lines[-1] if lines else error}")
 
 
 def _file(problem: Problem) -> Path | None:
@@ -120,16 +122,18 @@ def _model_of(device: str) -> str:
     return device if device == "cpu" else torch.cuda.get_device_properties(device).name
 
 
-def _read(file: Path) -> dict[str, Trial]:
+def _read(file: Path) -> dict[str, BaselineTrial]:
     """Return the trials in a file by baseline; none where it is not there or damaged."""
     try:
-        kept = [codec.read(Trial, each) for each in json.loads(file.read_text(encoding="utf-8"))]
+        kept = [
+            codec.read(BaselineTrial, each) for each in json.loads(file.read_text(encoding="utf-8"))
+        ]
     except (OSError, ValueError):
         return {}
     return {trial.baseline: trial for trial in kept}
 
 
-def _write(file: Path, trials: Sequence[Trial]) -> None:
+def _write(file: Path, trials: Sequence[BaselineTrial]) -> None:
     """Write the trials; the file is complete at every moment."""
     file.parent.mkdir(mode=0o700, exist_ok=True)
     draft = file.with_suffix(f".{id(trials)}.new")

@@ -45,7 +45,7 @@ class Way:
 
 
 @dataclass(frozen=True, slots=True)
-class Verified:
+class VerifiedCandidate:
     """A correct candidate: how right it is, and the layout of its outputs by workload.
 
     `follows` is the way in which it takes other values for constant weights; None where there are
@@ -57,7 +57,7 @@ class Verified:
     follows: Way | None = None
 
 
-def verify(talk: Conversation, reference: Reference) -> Verified:
+def verify(talk: Conversation, reference: Reference) -> VerifiedCandidate:
     """Compare outputs on all input sets, and under other weights; raise `Stop` for a wrong one.
 
     The candidate has been called on input set 0.
@@ -78,7 +78,7 @@ def verify(talk: Conversation, reference: Reference) -> Verified:
     reached = reached.or_worse(other)
     if reference.problem.is_shared:
         reached = reached.or_worse(_compare_captured(talk, reference))
-    return Verified(reached, layouts, follows)
+    return VerifiedCandidate(reached, layouts, follows)
 
 
 def compare(talk: Conversation, workload: JudgedWorkload, index: int) -> Compared:

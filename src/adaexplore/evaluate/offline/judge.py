@@ -34,7 +34,7 @@ from adaexplore.evaluate.offline import full_size, shrink
 from adaexplore.evaluate.offline.compiled import Compiled, UncapturedError, compile_candidate
 from adaexplore.evaluate.offline.estimate import combined, estimate
 from adaexplore.evaluate.offline.memory import OutOfBoundsError
-from adaexplore.evaluate.offline.reference_sizes import Variant
+from adaexplore.evaluate.offline.reference_sizes import SizeVariant
 from adaexplore.evaluate.offline.specialised import made_for_sizes
 from adaexplore.evaluate.offline.verify import WORKER, Estimates, Limit, SmallBench
 from adaexplore.evaluate.wire.judge_messages import (
@@ -318,7 +318,7 @@ def _refuses(odd: Failed) -> bool:
     )
 
 
-def _specialised(verdict: Passed, elsewhere: Failed, variant: Variant) -> Passed:
+def _specialised(verdict: Passed, elsewhere: Failed, variant: SizeVariant) -> Passed:
     """Label the pass at a variant's sizes of a candidate that fails at other sizes."""
     labels = [SPECIALISED, SMALLER_BATCH] if variant.name == "batch-only" else [SPECIALISED]
     where = "the sizes of the problem"
@@ -344,6 +344,6 @@ def _needs(compiled: Compiled) -> str:
     )
 
 
-def _sizes(variant: Variant) -> str:
+def _sizes(variant: SizeVariant) -> str:
     """Return the replaced sizes, such as "BATCH 4096 as 8", comma-separated."""
     return ", ".join(f"{r.name or 'size'} {r.old} as {r.new}" for r in variant.replaced)

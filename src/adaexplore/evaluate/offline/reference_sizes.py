@@ -41,7 +41,7 @@ MAX_FLOPS = 1 << 28
 
 
 @dataclass(frozen=True, slots=True)
-class Variant:
+class SizeVariant:
     """A problem's source with other sizes, and the cost of one `forward` of it.
 
     `name` is "small", "odd", "own" or "batch-only". `elements` counts the inputs, the parameters
@@ -64,7 +64,7 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceWork:
-    """The elements and FLOPs of a reference, as in `Variant`."""
+    """The elements and FLOPs of a reference, as in `SizeVariant`."""
 
     elements: int
     flops: int
@@ -167,13 +167,13 @@ class ReferenceSizes:
                 self._costs[source] = None
         return self._costs[source]
 
-    def variant(self, name: str, choice: Choice) -> Variant:
+    def variant(self, name: str, choice: Choice) -> SizeVariant:
         """Return the variant with these sizes, which must be legal or the original sizes."""
         cost = self.cost(choice) or self._original
         replaced = dict.fromkeys(
             Replaced(site.name, site.value, new) for site, new in self._replacements(choice)
         )
-        return Variant(name, self._with(choice), tuple(replaced), cost.elements, cost.flops)
+        return SizeVariant(name, self._with(choice), tuple(replaced), cost.elements, cost.flops)
 
     def _size(self, site: Site) -> Size:
         return Size(site.name, site.value, site in self._batches)

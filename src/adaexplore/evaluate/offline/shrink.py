@@ -18,7 +18,7 @@ from adaexplore.evaluate.offline.reference_sizes import (
     Choice,
     ReferenceSizes,
     Size,
-    Variant,
+    SizeVariant,
 )
 
 _NO_ACCESS = Access()
@@ -45,9 +45,9 @@ def job(request: dict[str, Any]) -> dict[str, Any]:
     return {"variants": codec.write(tuple(found))}
 
 
-def from_job(reply: Mapping[str, Any]) -> tuple[Variant, ...]:
+def from_job(reply: Mapping[str, Any]) -> tuple[SizeVariant, ...]:
     """Return the variants in a reply of `job`."""
-    return codec.read(tuple[Variant, ...], reply["variants"])
+    return codec.read(tuple[SizeVariant, ...], reply["variants"])
 
 
 def variants(
@@ -56,7 +56,7 @@ def variants(
     mode: Mode = "as-built",
     access: Access = _NO_ACCESS,
     workloads: Sequence[Workload] = (_DEFAULT,),
-) -> list[Variant]:
+) -> list[SizeVariant]:
     """Return variants of a reference with other sizes, in the order in which to try them.
 
     "small" always exists; its sizes are halved until it fits the budget. "odd" has sizes next to
@@ -75,7 +75,7 @@ def variants(
             "own": {},
             "batch-only": _batch_only(sizes),
         }
-        found: dict[str, Variant] = {}
+        found: dict[str, SizeVariant] = {}
         for name, choice in chosen.items():
             variant = sizes.variant(name, choice)
             found.setdefault(variant.source, variant)

@@ -18,7 +18,7 @@ from adaexplore.evaluate.judge.reference import Reference
 from adaexplore.evaluate.judge.verdict import decided
 from adaexplore.evaluate.judge.verify import compare, compare_first, verify_other_weights
 from adaexplore.evaluate.offline.compiled import Compiled
-from adaexplore.evaluate.offline.reference_sizes import Variant
+from adaexplore.evaluate.offline.reference_sizes import SizeVariant
 from adaexplore.evaluate.offline.sizes import follow
 from adaexplore.evaluate.wire import offline_messages as wire
 from adaexplore.languages import DIALECTS
@@ -69,7 +69,7 @@ class SmallBench:
     def __init__(
         self,
         problem: Problem,
-        variant: Variant,
+        variant: SizeVariant,
         server: ForkServer,
         folder: Path,
         memory_bytes: int,

@@ -36,7 +36,7 @@ IDLE_KERNELS = "its kernels run while it is told to do nothing: work out of the 
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class ProcessAccount:
     """The operating system's account of the candidate's process so far.
 
     `waited_us` is the time in which the answering thread was ready to run and had no processor,
@@ -95,16 +95,21 @@ class Audit:
         self._blocks: list[_AuditedBlock] = []
         self._busy_s = self._accounted_s = 0.0
         self._latencies_us: list[float] = []
-        self._idle_since: tuple[float, Account] | None = None
+        self._idle_since: tuple[float, ProcessAccount] | None = None
         self._idle_s = self._idle_cpu_s = 0.0
 
-    def account(self) -> Account:
+    def account(self) -> ProcessAccount:
         """Return the account up to now, for `block`."""
         waited_us = _first_waited_us(self._pid) + _first_waited_us(os.getpid())
-        return Account(waited_us, self._meter.read())
+        return ProcessAccount(waited_us, self._meter.read())
 
     def block(
-        self, start: Account, end: Account, passages: Passages, times_us: Sequence[float], own: Own
+        self,
+        start: ProcessAccount,
+        end: ProcessAccount,
+        passages: Passages,
+        times_us: Sequence[float],
+        own: Own,
     ) -> None:
         """Record a block of calls: the judge's windows and the reported times.
 

@@ -47,7 +47,7 @@ _MOST_CALLS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class BaselineTrial:
     """The outcome of a trial: the time in microseconds on each timed workload, or `why` none.
 
     `waited` is the share of the time for which threads had no processor, on a busy machine. Where
@@ -74,7 +74,7 @@ class _Tried:
 
 
 def main(channel: Channel, control: Channel | None) -> None:  # noqa: ARG001 - worker signature
-    """Answer a request to build a baseline, then one to time it, each with a `Trial`.
+    """Answer a request to build a baseline, then one to time it, each with a `BaselineTrial`.
 
     A worker's entry. The first request has `problem`, `baseline` and `limit_s`: the seconds that
     Inductor may compile in all. The process ends after them.
@@ -86,26 +86,26 @@ def main(channel: Channel, control: Channel | None) -> None:  # noqa: ARG001 - w
     tried: dict[str, _Tried] = {}
     begin_on(problem.device)
 
-    def build() -> Trial:
+    def build() -> BaselineTrial:
         with device_lock(problem.device, exclusive=False):
             tried.update(_built(problem, name, CompileLimit(request["limit_s"])))
-        return Trial(name)
+        return BaselineTrial(name)
 
-    def measure() -> Trial:
+    def measure() -> BaselineTrial:
         with device_lock(problem.device, exclusive=True):
             timed = _timer(problem.device)
             blocks = {workload: _blocks(each, timed) for workload, each in tried.items()}
             waited = max(median(block.waited for block in each) for each in blocks.values())
             # Of a virtual machine's processors, others slow down some for a while.
             times = {name: min(block.time_us for block in b) for name, b in blocks.items()}
-            return Trial(name, times, waited=waited, lasts=waited <= QUIET)
+            return BaselineTrial(name, times, waited=waited, lasts=waited <= QUIET)
 
     channel.send(codec.write(_outcome(name, problem.device, build)))
     channel.receive()
     channel.send(codec.write(_outcome(name, problem.device, measure)))
 
 
-def _outcome(name: str, device: str, work: Callable[[], Trial]) -> Trial:
+def _outcome(name: str, device: str, work: Callable[[], BaselineTrial]) -> BaselineTrial:
     """Return the result of a step, or the failure that ends a trial."""
     try:
         return work()
@@ -114,7 +114,7 @@ def _outcome(name: str, device: str, work: Callable[[], Trial]) -> Trial:
         if isinstance(error, BadProblemError) and not no_memory:
             raise
         wanted = wanted_by(error, device) if no_memory and device != "cpu" else 0
-        return Trial(name, why=why_not_built(error), wanted=wanted, lasts=not no_memory)
+        return BaselineTrial(name, why=why_not_built(error), wanted=wanted, lasts=not no_memory)
 
 
 def _built(problem: Problem, name: str, limit: CompileLimit) -> dict[str, _Tried]:

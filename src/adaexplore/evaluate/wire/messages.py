@@ -153,7 +153,7 @@ class Loaded:
 
 
 @dataclass(frozen=True)
-class Times:
+class CallTimes:
     """Microseconds of each timed call."""
 
     times_us: tuple[float, ...]
@@ -287,7 +287,7 @@ class Warm(Request[Done]):
 
 
 @dataclass(frozen=True)
-class Time(Request[Times]):
+class Time(Request[CallTimes]):
     """Time `count` calls on the slots from `first` on.
 
     With `telling`, the process tells at which addresses it made the outputs that it delivers.
@@ -297,7 +297,7 @@ class Time(Request[Times]):
     count: int
     telling: bool = False
 
-    def accepts(self, reply: Times) -> bool:
+    def accepts(self, reply: CallTimes) -> bool:
         """Return True if every call has a time that a clock can tell."""
         times = reply.times_us
         return len(times) == self.count and all(_SHORTEST_US <= t < _LONGEST_US for t in times)

@@ -54,7 +54,7 @@ def condition(traced: Traced) -> str:
     return " and ".join(tests) or "True"
 
 
-class Forward:
+class ForwardWriter:
     """Writer of `forward` and of the class members that it uses.
 
     `parameters` are those of `forward`. `original` is the expression by which it calls the

@@ -13,7 +13,7 @@ from typing import Any
 
 from adaexplore.propose.compiler import runtime
 from adaexplore.propose.compiler.autotuned import LaunchConfig
-from adaexplore.propose.compiler.forward import Branch, Forward
+from adaexplore.propose.compiler.forward import Branch, ForwardWriter
 from adaexplore.propose.compiler.graph import (
     MAX_LITERAL,
     Argument,
@@ -70,7 +70,7 @@ def write(
         tag = f"_size{number}" if number > 1 else ""
         written.append(_write_work(work, tag, kernels, literals, workspace))
     branches = [each.branch for each in written]
-    forward = Forward(reference.forward_parameters(), branches, reference.original)
+    forward = ForwardWriter(reference.forward_parameters(), branches, reference.original)
     model = reference.model_class(forward.members(), forward.body())
     support = reference.support(forward.result_names())
     helpers: list[Callable[..., Any]] = [runtime._refuse_gradients]

@@ -8,7 +8,7 @@ from typing import Any
 
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.text.hints import near
-from adaexplore.report.compare.traces import Trace
+from adaexplore.report.compare.traces import RunTrace
 
 ONLY_ASKED = frozenset({"folder", "seed", "version", "commit"})
 """Facets that form arms only on request, because they do not affect a search."""
@@ -22,10 +22,12 @@ class SearchArm:
     """An arm: runs that repeat each other."""
 
     name: str
-    traces: tuple[Trace, ...]
+    traces: tuple[RunTrace, ...]
 
 
-def make_arms(traces: Sequence[Trace], by: Sequence[str] = ()) -> tuple[list[SearchArm], list[str]]:
+def make_arms(
+    traces: Sequence[RunTrace], by: Sequence[str] = ()
+) -> tuple[list[SearchArm], list[str]]:
     """Return the arms, in the order of their first runs, and notes for the reader.
 
     Without `by`, the arms are those of the study that all runs belong to; elsewhere all facets in
@@ -36,7 +38,7 @@ def make_arms(traces: Sequence[Trace], by: Sequence[str] = ()) -> tuple[list[Sea
         _require(key, traces)
     of_study = ["arm"] if all("arm" in trace.facets for trace in traces) else []
     keys = list(dict.fromkeys(by)) or of_study or _differing(traces)
-    members: dict[tuple[Hashable, ...], list[Trace]] = {}
+    members: dict[tuple[Hashable, ...], list[RunTrace]] = {}
     for trace in traces:
         members.setdefault(tuple(_value(trace, key) for key in keys), []).append(trace)
     arms = [SearchArm(_name(keys, group[0].facets), tuple(group)) for group in members.values()]
@@ -54,9 +56,9 @@ def make_arms(traces: Sequence[Trace], by: Sequence[str] = ()) -> tuple[list[Sea
     return arms, notes
 
 
-def _differing(traces: Iterable[Trace]) -> list[str]:
+def _differing(traces: Iterable[RunTrace]) -> list[str]:
     """Return the facets in which runs of one problem differ, without those on request only."""
-    by_problem: dict[str, list[Trace]] = {}
+    by_problem: dict[str, list[RunTrace]] = {}
     for trace in traces:
         by_problem.setdefault(trace.key, []).append(trace)
     found: dict[str, None] = {}
@@ -67,7 +69,7 @@ def _differing(traces: Iterable[Trace]) -> list[str]:
     return list(found)
 
 
-def _value(trace: Trace, key: str) -> Hashable:
+def _value(trace: RunTrace, key: str) -> Hashable:
     return str(trace.facets.get(key))
 
 
@@ -76,7 +78,7 @@ def _name(keys: Sequence[str], facets: Mapping[str, Any]) -> str:
     return ", ".join(v if k in _NAMES else f"{k}={v}" for k, v in values) or "all runs"
 
 
-def _require(key: str, traces: Sequence[Trace]) -> None:
+def _require(key: str, traces: Sequence[RunTrace]) -> None:
     known = list(dict.fromkeys(name for trace in traces for name in trace.facets))
     if key not in known:
         raise BadInputError(f"--by {key}: runs have nothing of that name; {near(key, known)}")

@@ -23,7 +23,7 @@ from adaexplore.report.compare.comparison import (
     RunGroup,
 )
 from adaexplore.report.compare.standings import RunsByProblem, checkpoint, curves, effort, found_by
-from adaexplore.report.compare.traces import Axis, Trace, spelled
+from adaexplore.report.compare.traces import Axis, RunTrace, spelled
 
 Choose = Callable[[float], Sequence[float]]
 """Returns the checkpoints for runs of a given length."""
@@ -59,7 +59,7 @@ class _GroupRuns:
     places: Sequence[float]
     everything: RunsByProblem
     common: RunsByProblem
-    shortest: Trace
+    shortest: RunTrace
     length: float
 
 
@@ -80,7 +80,7 @@ def compare(
     names = _problem_names(traces)
     labelled = {(trace.key, trace.environment) for trace in traces if set_apart(trace.labels)}
 
-    def kind_of(trace: Trace) -> _GroupKey:
+    def kind_of(trace: RunTrace) -> _GroupKey:
         problem = trace.problem
         return _GroupKey(
             labelled=(trace.key, trace.environment) in labelled,
@@ -112,7 +112,7 @@ def compare(
     )
 
 
-def _problem_names(traces: Sequence[Trace]) -> dict[str, str]:
+def _problem_names(traces: Sequence[RunTrace]) -> dict[str, str]:
     """Return a name for every problem by its key; equal names get a number."""
     keys = {trace.key: trace.problem for trace in traces}
     taken: Counter[tuple[str, str]] = Counter()
@@ -140,7 +140,7 @@ def _runs_by_problem(
     arms: Sequence[SearchArm], axis: Axis, at: float, *, common: bool = True
 ) -> RunsByProblem:
     """Return the runs that reached `at`, by problem; if `common`, for problems of all arms."""
-    field: dict[str, list[list[Trace]]] = {}
+    field: dict[str, list[list[RunTrace]]] = {}
     for i, arm in enumerate(arms):
         for trace in arm.traces:
             if trace.reach(axis) >= at:
@@ -159,7 +159,7 @@ def _group(
     claims, without, drawn = None, None, list[ArmCurve]()
     if not kind.estimated:
         checkpoints = [
-            checkpoint(arms, field, place, partial(Trace.best, axis=axis, at=place))
+            checkpoint(arms, field, place, partial(RunTrace.best, axis=axis, at=place))
             for place, field in fields.items()
             if field
         ]

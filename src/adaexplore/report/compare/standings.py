@@ -28,7 +28,7 @@ from adaexplore.report.compare.resample import (
     permutation_p,
     sample_size,
 )
-from adaexplore.report.compare.traces import AXES, WHOLE, Axis, Trace
+from adaexplore.report.compare.traces import AXES, WHOLE, Axis, RunTrace
 
 _SAME = 0.01
 """Largest difference of `ln speedup` that always counts as a tie."""
@@ -39,7 +39,7 @@ _PLACES = 100
 _Z = 1.96
 """Standard errors in half a 95 % interval."""
 
-RunsByProblem = Mapping[str, Sequence[Sequence[Trace]]]
+RunsByProblem = Mapping[str, Sequence[Sequence[RunTrace]]]
 """The runs of each arm, by the problem's key."""
 
 
@@ -47,7 +47,7 @@ def checkpoint(
     arms: Sequence[SearchArm],
     field: RunsByProblem,
     at: float | None,
-    best: Callable[[Trace], Timing | None],
+    best: Callable[[RunTrace], Timing | None],
 ) -> Checkpoint:
     """Return all arms' results; `best` returns the measurement of a run that counts."""
     timings = [[list(map(best, sides[i])) for sides in field.values()] for i in range(len(arms))]
@@ -129,7 +129,7 @@ def _outcome(own: FoundSpeedup, other: FoundSpeedup) -> int:
     return 1 if apart > 0 else -1
 
 
-def effort(arm: str, traces: Sequence[Trace], axis: Axis, at: float) -> ArmEffort:
+def effort(arm: str, traces: Sequence[RunTrace], axis: Axis, at: float) -> ArmEffort:
     """Return the means per run of an arm, up to amount `at`."""
     within = [points for trace in traces if (points := trace.within(axis, at))]
     last = [points[-1] for points in within]

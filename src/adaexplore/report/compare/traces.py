@@ -40,7 +40,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Trace:
+class RunTrace:
     """One run.
 
     `facets` are the properties that may separate it from other runs (see `make_arms`).

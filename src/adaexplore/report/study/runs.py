@@ -9,7 +9,7 @@ from typing import Any
 from adaexplore.core.evaluation import Timing
 from adaexplore.core.node import StepKind
 from adaexplore.report.campaign.summary import Result
-from adaexplore.report.compare.traces import Trace
+from adaexplore.report.compare.traces import RunTrace
 
 Cell = tuple[str, int]
 """A problem and a seed: what every arm searches once."""
@@ -49,7 +49,7 @@ class StudyRun:
     problem: str
     seed: int
     result: Result
-    trace: Trace | None = None
+    trace: RunTrace | None = None
     steps: tuple[StudyStep, ...] = ()
     memory: str = "none"
     rules: int = 0

@@ -10,7 +10,7 @@ from adaexplore.report.campaign.summary import CampaignSummary
 from adaexplore.report.compare.arms import SearchArm
 from adaexplore.report.compare.comparison import Comparison
 from adaexplore.report.compare.compute import compare
-from adaexplore.report.compare.traces import Axis, Trace
+from adaexplore.report.compare.traces import Axis, RunTrace
 from adaexplore.report.study.heat import HeatMap, as_json, rule_map, speedup_map
 from adaexplore.report.study.kinds import KindRow, MemoryRow, kind_rows, memory_rows
 from adaexplore.report.study.runs import Cell, StudyArmInfo, StudyRun, paired_cells
@@ -100,7 +100,7 @@ def _comparisons(
     choosers: Choosers,
 ) -> Iterator[Comparison]:
     chosen = set(cells)
-    traces: dict[str, list[Trace]] = {name: [] for name in names}
+    traces: dict[str, list[RunTrace]] = {name: [] for name in names}
     for run in runs:
         if run.trace and run.trace.points and run.cell in chosen:
             traces[run.arm].append(run.trace)
@@ -114,7 +114,7 @@ def _comparisons(
             yield compare(arms, known[0], choosers(known[0]), command=command)
 
 
-def _is_known(trace: Trace, axis: Axis) -> bool:
+def _is_known(trace: RunTrace, axis: Axis) -> bool:
     return axis not in trace.unknown and trace.used(axis) > 0
 
 

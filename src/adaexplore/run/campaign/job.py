@@ -12,7 +12,7 @@ from adaexplore.core.ask import MANUAL
 from adaexplore.core.errors import AdaExploreError
 from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.node import Node, planned_steps
-from adaexplore.core.protocols.client import BudgetSpentError, Client
+from adaexplore.core.protocols.client import BudgetSpentError, ModelClient
 from adaexplore.core.protocols.listener import Listener
 from adaexplore.core.rule import Rule
 from adaexplore.core.text.units import prompts_wait
@@ -54,7 +54,7 @@ class SharedLimits:
     """
 
     servers: Servers
-    clients: Mapping[str, Client] = field(default_factory=dict)
+    clients: Mapping[str, ModelClient] = field(default_factory=dict)
     lessons: Lessons | None = None
     over: Callable[[], str | None] = lambda: None
     by_time: bool = False

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.problem import Language
-from adaexplore.core.protocols.client import Client
+from adaexplore.core.protocols.client import ModelClient
 from adaexplore.languages import DIALECTS
 from adaexplore.memory.check import Checker
 from adaexplore.run.campaign.file import CampaignEntry, CampaignOrder
@@ -31,7 +31,7 @@ def check_lessons(order: CampaignOrder) -> None:
 
 
 def lessons_of(
-    order: CampaignOrder, folder: Path, clients: Mapping[str, Client], tell: Tell
+    order: CampaignOrder, folder: Path, clients: Mapping[str, ModelClient], tell: Tell
 ) -> Lessons:
     """Return the lessons of a campaign in a folder; the first of its models writes the rules.
 

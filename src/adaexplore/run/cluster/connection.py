@@ -14,7 +14,7 @@ from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError, NoClusterError
 from adaexplore.core.problem import Problem
 from adaexplore.core.version import __version__
-from adaexplore.run.cluster.device import Device, Order
+from adaexplore.run.cluster.device import Device, JudgingOrder
 from adaexplore.run.cluster.fleet import Fleet
 from adaexplore.run.cluster.known_times import KnownTimes
 from adaexplore.run.cluster.remote import RayDevice, result_of
@@ -74,7 +74,7 @@ def device_in(address: str, asked: str | None) -> str:
 class Cluster:
     """Makes devices of one kind in a cluster, for a search that begins with an order."""
 
-    def __init__(self, config: Config, order: Order) -> None:
+    def __init__(self, config: Config, order: JudgingOrder) -> None:
         self.address = config.ray
         self._ray = connect(config.ray)
         self._gone = threading.Event()
@@ -138,9 +138,9 @@ class Cluster:
         return max(gpus, key=lambda kind: gpus[kind], default="")
 
 
-def order_of(problem: Problem, config: Config) -> Order:
+def order_of(problem: Problem, config: Config) -> JudgingOrder:
     """Return the order to judge candidates of a problem on devices of a cluster."""
-    return Order(
+    return JudgingOrder(
         problem.to_json(),
         config.timeout_s,
         int(config.memory_gb * 2**30),

@@ -38,7 +38,7 @@ _OF_RAY = "RAY_RAYLET_PID"
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class JudgingOrder:
     """A problem (`Problem.to_json`) and how to judge its candidates, as `LocalEvaluator` takes it.
 
     With `strangers`, the problem is by people who are not trusted.
@@ -56,7 +56,7 @@ class Order:
         return repr(asdict(self))
 
 
-def longest_canary_s(order: Order) -> float:
+def longest_canary_s(order: JudgingOrder) -> float:
     """Return the longest that a canary takes: others may be at work on the device before it."""
     return _CANARY_S + 2 * order.timeout_s
 
@@ -87,7 +87,7 @@ class Device:
         self._canary_guard = threading.Lock()
         self._canary: Worker | None = None
 
-    def begin(self, order: Order, release: str) -> dict[str, Any]:
+    def begin(self, order: JudgingOrder, release: str) -> dict[str, Any]:
         """Begin with the processes of an order; return the device's name, id, kind and seats.
 
         Raises `BadInputError` where this machine cannot judge for the caller.
@@ -115,12 +115,12 @@ class Device:
             "kind": found.gpu or f"{found.cpu}, {found.threads} threads",
         }
 
-    def describe(self, order: Order) -> dict[str, Any]:
+    def describe(self, order: JudgingOrder) -> dict[str, Any]:
         """Describe the machine for an order, as `Environment.to_json`."""
         problem = Problem.from_json(order.problem)
         return describe(self._server(problem), problem).to_json()
 
-    def canary_us(self, order: Order) -> float:
+    def canary_us(self, order: JudgingOrder) -> float:
         """Time the canary, with the device to itself."""
         device, environment = alone(order.problem["device"])
         with self._canary_guard:
@@ -135,30 +135,30 @@ class Device:
         time_us: float = found["time_us"]
         return time_us
 
-    def open(self, order: Order) -> float:
+    def open(self, order: JudgingOrder) -> float:
         """Make room for the judges of an order; return the seconds that a call takes at most."""
         return self._judges_of(order).longest_s
 
-    def prepare(self, order: Order) -> dict[str, Any]:
+    def prepare(self, order: JudgingOrder) -> dict[str, Any]:
         """Return the facts about the reference, as `ReferenceFacts.to_json`."""
         with self._pool_of(order) as pool:
             return pool.prepare().to_json()
 
     def evaluate(
-        self, order: Order, candidate: Candidate, parent: Candidate | None, again: bool
+        self, order: JudgingOrder, candidate: Candidate, parent: Candidate | None, again: bool
     ) -> dict[str, Any]:
         """Return a verdict, as `evaluation_to_json`."""
         with self._pool_of(order) as pool:
             return evaluation_to_json(pool.evaluate(candidate, parent, again=again))
 
-    def try_uses(self, order: Order, candidate: Candidate) -> list[dict[str, Any]]:
+    def try_uses(self, order: JudgingOrder, candidate: Candidate) -> list[dict[str, Any]]:
         """Return the uses of a winner, as `uses_to_json`."""
         with self._pool_of(order) as pool:
             return uses_to_json(pool.try_uses(candidate))
 
     def run_job(
         self,
-        order: Order,
+        order: JudgingOrder,
         entry: str,
         request: Mapping[str, Any],
         timeout_s: float,
@@ -176,7 +176,7 @@ class Device:
             readable=readable,
         )
 
-    def close(self, order: Order) -> None:
+    def close(self, order: JudgingOrder) -> None:
         """End the judges of an order; a call that waits for one ends with an error."""
         with self._guard:
             judges = self._judges.pop(order.key, None)
@@ -191,7 +191,7 @@ class Device:
             return self._servers[key]
 
     @contextmanager
-    def _pool_of(self, order: Order) -> Iterator[EvaluatorPool]:
+    def _pool_of(self, order: JudgingOrder) -> Iterator[EvaluatorPool]:
         """The judges of an order, which nobody but `close` ends meanwhile."""
         judges = self._judges_of(order, calls=1)
         try:
@@ -205,7 +205,7 @@ class Device:
             for each in over:
                 each.pool.close()
 
-    def _judges_of(self, order: Order, calls: int = 0) -> _Judges:
+    def _judges_of(self, order: JudgingOrder, calls: int = 0) -> _Judges:
         """Return the judges of an order, with more calls under way; end surplus ones."""
         problem = Problem.from_json(order.problem)
         server = self._server(problem)
@@ -226,7 +226,7 @@ class Device:
         idle = [key for key, each in self._judges.items() if not each.calls and key != newest]
         return [self._judges.pop(key) for key in idle[: max(len(self._judges) - _MOST_JUDGES, 0)]]
 
-    def _new_judges(self, server: ForkServer, problem: Problem, order: Order) -> _Judges:
+    def _new_judges(self, server: ForkServer, problem: Problem, order: JudgingOrder) -> _Judges:
         evaluators = [
             kind_of_evaluator(problem)(
                 server,

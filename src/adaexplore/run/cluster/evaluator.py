@@ -13,7 +13,7 @@ from adaexplore.core.evaluation import Evaluation, Failed, Passed
 from adaexplore.core.evaluation_json import evaluation_from_json
 from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.uses import Use, uses_from_json
-from adaexplore.run.cluster.device import Order
+from adaexplore.run.cluster.device import JudgingOrder
 from adaexplore.run.cluster.fleet import Fleet, ToughWorkError
 from adaexplore.run.cluster.remote import DeviceLostError, Remote
 
@@ -28,7 +28,7 @@ class ClusterEvaluator:
     its parent if that is free. Where a device is lost, its candidate is judged on another.
     """
 
-    def __init__(self, fleet: Fleet, order: Order) -> None:
+    def __init__(self, fleet: Fleet, order: JudgingOrder) -> None:
         self._fleet = fleet
         self._order = order
         self._preparing = threading.Lock()

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from adaexplore.core.errors import InfrastructureError
 from adaexplore.core.version import __version__
-from adaexplore.run.cluster.device import MOST_AT_ONCE, Order, longest_canary_s
+from adaexplore.run.cluster.device import MOST_AT_ONCE, JudgingOrder, longest_canary_s
 
 _BEGIN_S = 900.0  # once it is placed: importing torch from a cold network disk takes minutes
 _SHORT_S = 300.0
@@ -73,7 +73,7 @@ class RayDevice:
     Once `gone` is set, every call ends: the cluster answers none any more.
     """
 
-    def __init__(self, ray: Any, actor: Any, order: Order, gone: threading.Event) -> None:
+    def __init__(self, ray: Any, actor: Any, order: JudgingOrder, gone: threading.Event) -> None:
         self._ray = ray
         self._actor = actor
         self._order = order

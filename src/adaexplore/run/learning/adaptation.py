@@ -14,7 +14,7 @@ from adaexplore.core.errors import BadInputError, BadProblemError
 from adaexplore.memory.extract import Failure, failures_of
 from adaexplore.memory.sentences import errors_of
 from adaexplore.memory.techniques import technique_demands
-from adaexplore.run.learning.attempts import Task
+from adaexplore.run.learning.attempts import TaskRun
 from adaexplore.run.learning.lessons import Way
 from adaexplore.run.learning.machine import Machine
 from adaexplore.run.proposers import COMPILER, check, make_plan
@@ -84,7 +84,7 @@ def adaptation_tasks(
     limit: int,
     techniques: bool,
     skipped: Callable[[str], None],
-) -> list[Task]:
+) -> list[TaskRun]:
     """Return a task for each of the first `limit` problems of a folder, with its run below `work`.
 
     `config` is that of `task_config`. With `techniques`, each prompt demands another of the
@@ -101,7 +101,7 @@ def adaptation_tasks(
         sources = [problem.source for problem in loaded]
         texts = technique_demands(sources, language=machine.language, on_gpu=machine.target is None)
     return [
-        Task(
+        TaskRun(
             problem,
             work / "runs" / problem.name,
             own.model_copy(update={"demand": demand}) if demand else own,

@@ -14,7 +14,7 @@ from adaexplore.core.config import Config
 from adaexplore.core.errors import BadProblemError
 from adaexplore.core.evaluation import Status
 from adaexplore.core.problem import Problem
-from adaexplore.core.protocols.client import BudgetSpentError, Client
+from adaexplore.core.protocols.client import BudgetSpentError, ModelClient
 from adaexplore.run.job import Job, NewRun, Servers, Slice
 from adaexplore.run.proposers import Plan
 from adaexplore.run.workers import map_parallel
@@ -22,7 +22,7 @@ from adaexplore.store import RunDirectory
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class TaskRun:
     """A problem, the folder of its run, and the content of the run.
 
     `plan` names one proposer: a model, or `MANUAL`, whose prompts and replies are files in `asks`.
@@ -51,7 +51,7 @@ class Attempted:
     first.
     """
 
-    task: Task
+    task: TaskRun
     right: bool = False
     unknown: bool = False
     lost: str = ""
@@ -59,7 +59,7 @@ class Attempted:
 
 
 def attempt_all(
-    tasks: Sequence[Task], clients: Mapping[str, Client], parallel: int
+    tasks: Sequence[TaskRun], clients: Mapping[str, ModelClient], parallel: int
 ) -> Iterator[Attempted]:
     """Attempt tasks, `parallel` at once; yield each result when it is there.
 
@@ -83,7 +83,7 @@ def attempt_all(
         raise spent
 
 
-def _attempt(servers: Servers, clients: Mapping[str, Client], task: Task) -> Attempted:
+def _attempt(servers: Servers, clients: Mapping[str, ModelClient], task: TaskRun) -> Attempted:
     def spent() -> str | None:
         return "no candidate is left to repair" if _is_ended(job) else None
 

@@ -16,9 +16,9 @@ from adaexplore.core.errors import BadInputError, BadProblemError
 from adaexplore.core.evaluation import Failed, Passed
 from adaexplore.core.files import write_whole
 from adaexplore.core.node import Node, planned_steps
-from adaexplore.core.protocols.client import BudgetSpentError, Client
+from adaexplore.core.protocols.client import BudgetSpentError, ModelClient
 from adaexplore.run.job import Job, Servers, Slice
-from adaexplore.run.learning.attempts import Task
+from adaexplore.run.learning.attempts import TaskRun
 from adaexplore.run.learning.lessons import Lessons, Taught
 from adaexplore.run.workers import Workers
 from adaexplore.search.headroom import stop_reason
@@ -49,7 +49,7 @@ class Grown:
     judged, and `waits` are prompts that a person has to answer first.
     """
 
-    task: Task
+    task: TaskRun
     record: TaskRecord | None = None
     earlier: bool = False
     lost: str = ""
@@ -57,9 +57,9 @@ class Grown:
 
 
 def grow(
-    tasks: Sequence[Task],
+    tasks: Sequence[TaskRun],
     lessons: Lessons,
-    clients: Mapping[str, Client],
+    clients: Mapping[str, ModelClient],
     folder: Path,
     parallel: int = 1,
 ) -> Iterator[Grown]:
@@ -72,7 +72,7 @@ def grow(
     Raises `BudgetSpentError` once the tasks in flight have ended, and `InfrastructureError` where
     the machinery is gone.
     """
-    left, workers, spent = iter(tasks), Workers[Task](), None
+    left, workers, spent = iter(tasks), Workers[TaskRun](), None
     under_way = waiting = 0
     with closing(Servers()) as servers:
         search = partial(_grow, servers, clients, lessons, folder)
@@ -99,7 +99,11 @@ def grow(
 
 
 def _grow(
-    servers: Servers, clients: Mapping[str, Client], lessons: Lessons, folder: Path, task: Task
+    servers: Servers,
+    clients: Mapping[str, ModelClient],
+    lessons: Lessons,
+    folder: Path,
+    task: TaskRun,
 ) -> Grown:
     """Search a task and learn from it, as far as it goes now."""
     path = folder / f"{task.problem.name}.json"
@@ -124,7 +128,9 @@ def _grow(
     return Grown(task, record)
 
 
-def _search(job: Job, task: Task, clients: Mapping[str, Client], steps: int) -> tuple[Path, ...]:
+def _search(
+    job: Job, task: TaskRun, clients: Mapping[str, ModelClient], steps: int
+) -> tuple[Path, ...]:
     """Make the steps of a task, one at a time; return the prompts that wait.
 
     Raises `BudgetSpentError` where a step cannot be paid for.

@@ -17,7 +17,15 @@ from adaexplore.core.files import write_whole
 from adaexplore.core.rule import Rule
 from adaexplore.memory.author import Written, written
 from adaexplore.memory.check import Checker
-from adaexplore.memory.extract import Case, Failure, Group, case_id, case_of, counted, grouped
+from adaexplore.memory.extract import (
+    Case,
+    Failure,
+    FailureGroup,
+    case_id,
+    case_of,
+    counted,
+    grouped,
+)
 from adaexplore.memory.files import load_memory
 from adaexplore.memory.update import update
 from adaexplore.run.learning.prompt_files import Ask, PromptFiles
@@ -98,7 +106,7 @@ def learn(
 
 
 def _take(
-    group: Group,
+    group: FailureGroup,
     folder: Path,
     checker: Checker,
     most_evaluations: int,

@@ -14,7 +14,7 @@ from adaexplore.core.node import Node
 from adaexplore.core.problem import Problem
 from adaexplore.core.rule import Rule
 from adaexplore.memory.check import Checker
-from adaexplore.memory.extract import Failure, Group, case_id, counted, failures_of, grouped
+from adaexplore.memory.extract import Failure, FailureGroup, case_id, counted, failures_of, grouped
 from adaexplore.memory.files import load_memory
 from adaexplore.memory.merge import merge_memories
 from adaexplore.memory.sentences import errors_of
@@ -140,7 +140,7 @@ class Lessons:
         """Return False for a failure that was tried here before and did not recur."""
         return failure.source not in self._refused
 
-    def _case(self, group: Group) -> dict[str, Any]:
+    def _case(self, group: FailureGroup) -> dict[str, Any]:
         path = self._folder / f"{case_id(group)}.json"
         case: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.exists() else {}
         return case

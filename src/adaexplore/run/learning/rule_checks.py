@@ -11,13 +11,13 @@ from threading import Event, Lock
 from typing import Protocol
 
 from adaexplore.core.rule import Platform, Rule
-from adaexplore.memory.check import Checked, Checker
+from adaexplore.memory.check import CheckedRule, Checker
 from adaexplore.run.learning.machine import default_parallel
 
 _GROUP_SIZE = 12
 """Rules of one reference that share a judge: enough to repay its start, few enough to spread."""
 
-_Check = Callable[[Checker, Rule], Checked]
+_Check = Callable[[Checker, Rule], CheckedRule]
 
 
 class CheckerSource(Protocol):
@@ -36,7 +36,7 @@ class CheckerSource(Protocol):
 def check_rules(
     rules: Iterable[Rule],
     machine: CheckerSource,
-    report: Callable[[Checked], None],
+    report: Callable[[CheckedRule], None],
     *,
     parallel: int | None = None,
     observe: bool = False,
@@ -62,7 +62,7 @@ def _check_all(
     rules: Sequence[Rule],
     check: _Check,
     machine: CheckerSource,
-    report: Callable[[Checked], None],
+    report: Callable[[CheckedRule], None],
     parallel: int,
 ) -> None:
     """Let each thread, with a checker of its own, take one group of rules after the other."""

@@ -22,7 +22,7 @@ _NUMBERS = ("reward", "speedup", "gain", "rejected_reward", "best_reward", "best
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenFile:
     """A written file: its rows, the runs behind them, and one line on what was left out."""
 
     rows: int
@@ -31,7 +31,7 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class ExportOptions:
     """What to export: the form, the reward by name, and the licence of problems that name none.
 
     Problems that overlap with benchmarks, also with those in the folders `exclude`, are left out
@@ -45,7 +45,7 @@ class Selection:
     with_benchmarks: bool = False
 
 
-def write_training_data(paths: Sequence[Path], target: Path, chosen: Selection) -> Written:
+def write_training_data(paths: Sequence[Path], target: Path, chosen: ExportOptions) -> WrittenFile:
     """Write the rows of runs and campaigns to a Parquet file.
 
     Raises `BadInputError` for an unknown form or reward, for paths that are no runs, where no row
@@ -65,7 +65,7 @@ def write_training_data(paths: Sequence[Path], target: Path, chosen: Selection) 
         why = left_out or "no step of them gives one"
         raise BadInputError(f"no row of form {chosen.form} in {len(runs)} runs: {why}")
     _write(rows, target)
-    return Written(len(rows), len(kept), left_out)
+    return WrittenFile(len(rows), len(kept), left_out)
 
 
 def _free(runs: list[RecordedRun], exclude: Sequence[Path]) -> tuple[list[RecordedRun], str]:

@@ -22,7 +22,7 @@ UPSTREAM = "output_grads"
 """The name of the argument of a step with the gradients of the module's outputs."""
 
 
-class Step(NamedTuple):
+class StepResults(NamedTuple):
     """The results of a training step; gradients are by name."""
 
     forward: Any
@@ -34,8 +34,8 @@ class TrainingStep(nn.Module):
     """A module whose call goes forward and backward.
 
     Takes the arguments of `model` and, by the name `UPSTREAM`, a list with the gradient of each
-    output that gradients lead from; returns a `Step`. Nothing accumulates: the gradients are those
-    of this call. Raises `ValueError` for a model that lacks a parameter or a gradient.
+    output that gradients lead from; returns a `StepResults`. Nothing accumulates: the gradients are
+    those of this call. Raises `ValueError` for a model that lacks a parameter or a gradient.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class TrainingStep(nn.Module):
         drawn = _drawn(self._forms[shapes], inputs)
         return Inputs(inputs.args, {**inputs.kwargs, UPSTREAM: drawn})
 
-    def forward(self, *args: Any, **kwargs: Any) -> Step:
+    def forward(self, *args: Any, **kwargs: Any) -> StepResults:
         """Go forward and backward."""
         upstream = kwargs.pop(UPSTREAM)
         with torch.enable_grad():
@@ -73,7 +73,7 @@ class TrainingStep(nn.Module):
             returned = self.model(*given.args, **given.kwargs)
             return self._backward(returned, leaves, upstream)
 
-    def in_turn(self, *args: Any, **kwargs: Any) -> Step:
+    def in_turn(self, *args: Any, **kwargs: Any) -> StepResults:
         """Go forward and backward; raise `ValueError` where forward is not done before backward.
 
         The upstream gradients hold no numbers until the outputs are there, and the outputs must be
@@ -99,7 +99,7 @@ class TrainingStep(nn.Module):
 
     def _backward(
         self, returned: Any, leaves: Sequence[Tensor], upstream: Sequence[Tensor]
-    ) -> Step:
+    ) -> StepResults:
         names = self.gradients
         ends = _ends(returned, names.outputs)
         found = _grads(ends, [*leaves, *self._parameters_asked], upstream)
@@ -108,7 +108,7 @@ class TrainingStep(nn.Module):
                 raise ValueError(f"no gradient reaches {name}, where the reference has one")
         inputs = dict(zip(names.input_names, found, strict=False))
         parameters = dict(zip(names.parameters, found[len(inputs) :], strict=True))
-        return Step(_detached(returned), inputs, parameters)  # type: ignore[arg-type]
+        return StepResults(_detached(returned), inputs, parameters)  # type: ignore[arg-type]
 
 
 def gradients_of(model: nn.Module, inputs: Inputs) -> Gradients:

@@ -64,7 +64,7 @@ def block_of(monkeypatch):
             turnstile=Turnstile(told),
             thaw=lambda: None,
             freeze=lambda: None,
-            ask=lambda request: wire.Times((1000.0,) * COUNT),
+            ask=lambda request: wire.CallTimes((1000.0,) * COUNT),
         )
         return TimedCandidate(talk, workload, Reached(), ()).block(COUNT)
 

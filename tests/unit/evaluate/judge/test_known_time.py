@@ -10,7 +10,7 @@ from adaexplore.core.evaluation import Passed, Timing, WorkloadTiming
 from adaexplore.evaluate.judge.check import Reached
 from adaexplore.evaluate.judge.diagnosis import known_time
 from adaexplore.evaluate.judge.diagnosis.known_time import has_time_of
-from adaexplore.evaluate.judge.verify import Verified
+from adaexplore.evaluate.judge.verify import VerifiedCandidate
 
 
 def timing(time_us):
@@ -48,7 +48,7 @@ def told(monkeypatch):
         monkeypatch.setattr(known_time, "TimedCandidate", Timed)
         workloads = [SimpleNamespace(name=name) for name in times_us]
         layouts = {name: f"layout of {name}" for name in times_us}
-        verified = Verified(Reached(), layouts)
+        verified = VerifiedCandidate(Reached(), layouts)
         is_same = has_time_of(None, SimpleNamespace(timed=workloads), verified, same)
         return is_same, asked
 

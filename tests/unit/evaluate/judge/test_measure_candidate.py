@@ -13,7 +13,7 @@ from adaexplore.evaluate.judge.check import Reached
 from adaexplore.evaluate.judge.live_parents import LiveParent
 from adaexplore.evaluate.judge.measure import measure_candidate
 from adaexplore.evaluate.judge.timed import ParentLostError
-from adaexplore.evaluate.judge.verify import Verified
+from adaexplore.evaluate.judge.verify import VerifiedCandidate
 from adaexplore.evaluate.timing.measure import CANDIDATE, PARENT
 
 TIMING = Timing(50.0, (49.0, 51.0), {"eager": 100.0}, 2.0, (1.9, 2.1), 2.0, 9)
@@ -89,7 +89,7 @@ def timings(parent):
     reference = SimpleNamespace(
         timed=workloads, beside=("eager",), problem=SimpleNamespace(device="cpu"), brief=False
     )
-    verified = Verified(Reached(), dict.fromkeys(NAMES, ()))
+    verified = VerifiedCandidate(Reached(), dict.fromkeys(NAMES, ()))
     talk = SimpleNamespace(stage="")
     found = measure_candidate(talk, reference, verified, parent, {}, every_baseline=False)
     return found.timings

@@ -39,7 +39,7 @@ class Talk:
         for i in range(request.count):
             self._gate.enter(i)
         self._gate.leave()
-        return wire.Times((1000.0,) * request.count)
+        return wire.CallTimes((1000.0,) * request.count)
 
     def thaw(self):
         pass

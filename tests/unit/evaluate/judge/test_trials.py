@@ -12,7 +12,7 @@ from adaexplore.core import codec
 from adaexplore.core.problem import Problem, Workload
 from adaexplore.evaluate.judge import trials
 from adaexplore.evaluate.judge.trials import try_baselines
-from adaexplore.evaluate.timing.baselines_trial import Trial
+from adaexplore.evaluate.timing.baselines_trial import BaselineTrial
 from adaexplore.evaluate.truth.room import FreeMemory
 
 SOURCE = """
@@ -124,9 +124,9 @@ class FakeWorker:
             self.name = message["baseline"]
             time.sleep(0.2 if self.name == "slow" else 0.0)
             self.log.append("built")
-            return codec.write(Trial(self.name))
+            return codec.write(BaselineTrial(self.name))
         self.log.append("timed")
-        return codec.write(Trial(self.name, {"inputs": 1.0}, **self.outcome))
+        return codec.write(BaselineTrial(self.name, {"inputs": 1.0}, **self.outcome))
 
     def end(self):
         self.log.append("ended")
@@ -189,7 +189,7 @@ class LackingWorker(FakeWorker):
     def call(self, message, timeout_s):
         if message.get("baseline") == "large" and self.workers.lacking:
             self.workers.lacking = False
-            return codec.write(Trial("large", why="no room", wanted=20 << 30, lasts=False))
+            return codec.write(BaselineTrial("large", why="no room", wanted=20 << 30, lasts=False))
         return super().call(message, timeout_s)
 
 

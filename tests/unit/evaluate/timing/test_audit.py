@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from adaexplore.evaluate.timing.audit import Account, Audit, Own, excess
+from adaexplore.evaluate.timing.audit import Audit, Own, ProcessAccount, excess
 from adaexplore.evaluate.timing.cpu_time import CpuMeter
 from adaexplore.evaluate.timing.turnstile.protocol import Passages
 from adaexplore.sandbox.family import children
@@ -63,7 +63,7 @@ def block(
     entering_us=(),
 ):
     """Tell the audit of a block whose calls have windows of one length."""
-    start, end = Account(0.0, 0.0), Account(waited_us, cpu_s)
+    start, end = ProcessAccount(0.0, 0.0), ProcessAccount(waited_us, cpu_s)
     windows = window_us if isinstance(window_us, list) else [window_us] * len(times_us)
     worked = [worked_us] * len(times_us)
     passages = Passages(windows, between_us, worked, entering_us=list(entering_us))

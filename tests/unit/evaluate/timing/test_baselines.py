@@ -23,7 +23,7 @@ from adaexplore.evaluate.timing.baselines_offered import (
     eager,
     offered,
 )
-from adaexplore.evaluate.timing.baselines_trial import Trial
+from adaexplore.evaluate.timing.baselines_trial import BaselineTrial
 from adaexplore.sandbox.family import threads_of
 from adaexplore.sandbox.user.training import TrainingStep, gradients_of
 from adaexplore.sandbox.user.values import Inputs
@@ -339,8 +339,8 @@ class TestChoice:
         names = ("compile", "compile-a", "compile-b", "compile-c")
         offers(**{name.replace("-", "_"): noted(name) for name in names})
         times_us = {"eager": 900.0, "compile": 700.0, "compile-a": 500.0, "compile-b": 600.0}
-        trials = [Trial(name, {"inputs": us}) for name, us in times_us.items()]
-        reference.complete([*trials, Trial("compile-c", why="it crashed")])
+        trials = [BaselineTrial(name, {"inputs": us}) for name, us in times_us.items()]
+        reference.complete([*trials, BaselineTrial("compile-c", why="it crashed")])
         assert built == ["compile-a", "compile-b"]
         assert reference.notes[-1] == "baseline compile-c is left out: it crashed"
         reference.time_baselines()
@@ -353,21 +353,21 @@ class TestChoice:
     def test_the_next_fastest_takes_the_place_of_one_that_is_wrong(self, reference, offers):
         offers(compile_a=wrong, compile_b=slowed(0.0), compile_c=slowed(0.0), compile_d=slowed(0.0))
         times_us = {"eager": 9.0, "compile-a": 1.0, "compile-b": 2.0, "compile-c": 3.0}
-        trials = [Trial(name, {"inputs": us}) for name, us in times_us.items()]
-        reference.complete([*trials, Trial("compile-d", {"inputs": 4.0})])
+        trials = [BaselineTrial(name, {"inputs": us}) for name, us in times_us.items()]
+        reference.complete([*trials, BaselineTrial("compile-d", {"inputs": 4.0})])
         assert set(reference.every) == {"eager", "compile-b", "compile-c"}
         reference.time_baselines()
         assert "compile-a" not in reference.facts().baselines_us
         assert "compile-d" in reference.facts().baselines_us
 
     def test_trials_on_a_busy_machine_are_told(self, reference):
-        reference.complete([Trial("eager", {"inputs": 9.0}, waited=0.07)])
+        reference.complete([BaselineTrial("eager", {"inputs": 9.0}, waited=0.07)])
         reference.time_baselines()
         assert "their threads waited for " in reference.notes[-1]
         assert int(reference.notes[-1].partition("waited for ")[2].partition("%")[0]) >= 7
 
     def test_where_every_trial_failed_eager_is_left(self, reference):
-        reference.complete([Trial(name, why="no memory") for name in ("eager", "compile")])
+        reference.complete([BaselineTrial(name, why="no memory") for name in ("eager", "compile")])
         reference.time_baselines()
         assert reference.beside == ("eager",)
 

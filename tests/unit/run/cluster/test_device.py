@@ -11,7 +11,7 @@ from adaexplore.core.evaluation import Failed
 from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.problem import Problem
 from adaexplore.run.cluster import device as device_module
-from adaexplore.run.cluster.device import Device, Order, longest_canary_s
+from adaexplore.run.cluster.device import Device, JudgingOrder, longest_canary_s
 
 ENOUGH_S = 20.0
 PROBLEM = Problem("example", "", "triton", "cuda:0")
@@ -62,7 +62,7 @@ def device(monkeypatch):
 
 
 def order(number):
-    return Order(replace(PROBLEM, name=f"p{number}").to_json(), 1.0, 1)
+    return JudgingOrder(replace(PROBLEM, name=f"p{number}").to_json(), 1.0, 1)
 
 
 def status(device, number):

@@ -23,7 +23,7 @@ from adaexplore.core.protocols.client import BudgetSpentError, Reply
 from adaexplore.memory.files import load_memory
 from adaexplore.run import job
 from adaexplore.run.learning.adaptation import task_config
-from adaexplore.run.learning.attempts import Task
+from adaexplore.run.learning.attempts import TaskRun
 from adaexplore.run.learning.growth import grow
 from adaexplore.run.learning.lessons import Lessons
 from adaexplore.run.proposers import Plan
@@ -164,7 +164,7 @@ def growing(tmp_path, monkeypatch):
             config = Config(**given).over(Config(confirm=False))
             plan = Plan((MODEL,) if client else ("manual",))
             made = [
-                Task(
+                TaskRun(
                     Problem(f"t{number}", REFERENCE, "triton", "cpu", target="sm_90"),
                     tmp_path / "runs" / f"t{number}",
                     config,

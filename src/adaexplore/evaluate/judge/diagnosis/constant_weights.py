@@ -13,7 +13,7 @@ from adaexplore.core.labels import CONSTANT_WEIGHTS
 from adaexplore.evaluate.judge.conversation import Conversation, Stop
 from adaexplore.evaluate.judge.reference import Reference
 from adaexplore.evaluate.judge.timed import TimedCandidate
-from adaexplore.evaluate.judge.verify import Verified, rebuild
+from adaexplore.evaluate.judge.verify import VerifiedCandidate, rebuild
 from adaexplore.evaluate.judge.workload import JudgedWorkload
 from adaexplore.evaluate.truth.compare import Deviation, near
 from adaexplore.evaluate.truth.constants import MovedConstants
@@ -41,7 +41,10 @@ class UseOfConstants:
 
 
 def use_of_constants(
-    talk: Conversation, reference: Reference, verified: Verified, timings: Mapping[str, Timing]
+    talk: Conversation,
+    reference: Reference,
+    verified: VerifiedCandidate,
+    timings: Mapping[str, Timing],
 ) -> UseOfConstants:
     """Return how a measured candidate makes use of constant weights; the caller holds the device.
 
@@ -67,7 +70,7 @@ def use_of_constants(
 def _use_on(
     talk: Conversation,
     reference: Reference,
-    verified: Verified,
+    verified: VerifiedCandidate,
     workload: JudgedWorkload,
     constants: MovedConstants,
     time_us: float,
@@ -100,7 +103,7 @@ class _Moved(TimedCandidate):
         self,
         talk: Conversation,
         workload: JudgedWorkload,
-        verified: Verified,
+        verified: VerifiedCandidate,
         layout: Layout,
         constants: MovedConstants,
     ) -> None:

@@ -6,12 +6,14 @@ from adaexplore.core.evaluation import Passed, Timing
 from adaexplore.evaluate.judge.conversation import Conversation
 from adaexplore.evaluate.judge.reference import Reference
 from adaexplore.evaluate.judge.timed import TimedCandidate
-from adaexplore.evaluate.judge.verify import Verified
+from adaexplore.evaluate.judge.verify import VerifiedCandidate
 
 _SAME = 1.25
 
 
-def has_time_of(talk: Conversation, reference: Reference, verified: Verified, same: Passed) -> bool:
+def has_time_of(
+    talk: Conversation, reference: Reference, verified: VerifiedCandidate, same: Passed
+) -> bool:
     """Return whether a candidate is about as fast as an earlier one; the caller holds the device.
 
     A few blocks show it, where a measurement would take many. Raises `Stop` for a wrong output.

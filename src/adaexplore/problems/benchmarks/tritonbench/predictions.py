@@ -17,7 +17,7 @@ from typing import Any
 from adaexplore.core.errors import BadInputError
 from adaexplore.problems.benchmarks.forms import read_text
 from adaexplore.problems.benchmarks.scripted.answer import rows_in
-from adaexplore.problems.benchmarks.tritonbench.tasks import Checkout, Described
+from adaexplore.problems.benchmarks.tritonbench.tasks import Checkout, TableRow
 
 _PROMPTS = ("instruction", "prompt")
 _START, _END = "Functional Description: ", "Wrapper Entry Information:"
@@ -88,7 +88,7 @@ def lines_of(checkout: Checkout, kernels: Mapping[str, str]) -> str:
 class TaskPrompts:
     """The prompts and the gold answers of tasks, by which a prediction is told."""
 
-    def __init__(self, described: Mapping[str, Described]) -> None:
+    def __init__(self, described: Mapping[str, TableRow]) -> None:
         self._golds = [(_flat(row.gold), key) for key, row in described.items()]
         self._asked = [
             (flat, key)

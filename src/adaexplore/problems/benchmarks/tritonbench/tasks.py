@@ -26,7 +26,7 @@ Channel = Literal["T", "G"]
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
+class TableRow:
     """The row of a task in TritonBench's table.
 
     `prompts` are the texts that its prompts contain, `gold` the answer that it knows.
@@ -56,7 +56,7 @@ class Checkout:
             )
 
     @cached_property
-    def described(self) -> Mapping[str, Described]:
+    def described(self) -> Mapping[str, TableRow]:
         """The rows of the channel's table by the key of their task; none without a table."""
         for ending in ("jsonl", "json"):  # the table of T is a JSON array called .jsonl
             file = self._sources.with_name(f"{self._sources.name}.{ending}")
@@ -114,10 +114,10 @@ class Checkout:
         return replace(found, text=with_declared(found.text, declared))
 
 
-def _described(row: Mapping[str, Any]) -> tuple[str, Described]:
+def _described(row: Mapping[str, Any]) -> tuple[str, TableRow]:
     prompts = [row[name] for name in ("description", "simp_instru", "comp_instru") if name in row]
     category = f"difficulty {row['difficulty']}"
-    described = Described(category, tuple(prompts), row.get("output", ""))
+    described = TableRow(category, tuple(prompts), row.get("output", ""))
     return str(row["file"]).removesuffix(".py"), described
 
 
