@@ -90,8 +90,8 @@ _ATTENTION: dict[Any, Callable[..., int]] = {
 
 
 def packed_product(a: Tensor, weight: Tensor) -> Callable[[], Tensor] | None:
-    """Return `a @ weight.T` with the weight packed already; None where oneDNN is not there."""
-    if not _has_onednn():
+    """Return `a @ weight.T` with the weight packed already; None where oneDNN cannot do that."""
+    if not (has_bf16_products() if weight.dtype is torch.bfloat16 else _has_onednn()):
         return None
     ops = torch.ops.mkldnn
     with torch.no_grad():
