@@ -27,7 +27,7 @@ $(STAMP): pyproject.toml | $(BIN)/python
 	else \
 	    echo "no NVIDIA GPU: installing the CPU build of torch"; \
 	    $(PIP) install "torch==$(TORCH)+cpu" || \
-	    $(PIP) install "torch==$(TORCH)" --index-url https://download.pytorch.org/whl/cpu; \
+	    $(PIP) install "torch==$(TORCH)" --index-url https://download.pytorch.org/whl/cpu || exit 1; \
 	    $(PIP) install triton numpy || \
 	    echo "no Triton for this platform: --language triton needs it, all else works"; \
 	fi
