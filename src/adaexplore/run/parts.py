@@ -79,7 +79,7 @@ def client_of(model: object) -> ModelClient:
     if not callable(model):
         raise BadInputError(
             f"model={model!r}: give the name of a model such as 'openai:gpt-5-mini', a function "
-            "from a Prompt to a text, or an adaexplore.Client"
+            "from a Prompt to a text, or an adaexplore.ModelClient"
         )
     return CallableClient(getattr(model, "__name__", type(model).__name__), model)
 

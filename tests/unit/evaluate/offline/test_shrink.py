@@ -77,7 +77,7 @@ def shapes(source: str, folder: Path) -> list[tuple[int, ...]]:
     return [tuple(t.shape) for t in tensors_of(inputs)]
 
 
-def by_name(source: str) -> dict[str, shrink.Variant]:
+def by_name(source: str) -> dict[str, shrink.SizeVariant]:
     return {variant.name: variant for variant in variants(source)}
 
 
