@@ -8,7 +8,6 @@ that grows.
 from __future__ import annotations
 
 import copy
-import inspect
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -23,11 +22,12 @@ from torch.fx.passes.utils.fuser_utils import erase_nodes, fuse_as_graphmodule, 
 from torch.package.importer import sys_importer
 
 from adaexplore.model.calls import ModelCall
-from adaexplore.model.cuts import CutForward, OperationRun, Program, Variant, in_place, kinds_of
+from adaexplore.model.cuts import in_place
 from adaexplore.model.groups import MOST_OPERATIONS, is_inside, joined, unfit_modules
 from adaexplore.model.hooks import hooked
 from adaexplore.model.seen import Seen
 from adaexplore.model.unseen import tensors_in
+from adaexplore.runtime.cuts import CutForward, OperationRun, Program, Variant, kinds_of
 from adaexplore.runtime.interface import library_of
 from adaexplore.runtime.values import PLAIN
 
@@ -90,7 +90,7 @@ class _Cutter:
         self, path: str, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
         if path not in self.cuts:
-            self.cuts[path] = CutForward(module, *_signature(module))
+            self.cuts[path] = CutForward(module)
         cut = self.cuts[path]
         values = cut.values(args, kwargs)
         kinds = kinds_of(values)
@@ -98,13 +98,13 @@ class _Cutter:
             graph = _traced(module, values)
             _Runs(path, module, graph, self._seen, self._fit).cut(copy.deepcopy(values), cut.runs)
             free = tuple(name for name, value in values.items() if not isinstance(value, PLAIN))
-            cut.variants.append(Variant(kinds, free, _program(graph.graph)))
+            cut.variants.append(Variant(kinds, free, Program(_text_of(graph.graph))))
         own, other = copy.deepcopy((args, kwargs)), copy.deepcopy((args, kwargs))
         expected = type(module).forward(module, *own[0], **own[1])
-        refused = cut.refused
+        _, why = cut.chosen(*other)
         with in_place([cut]):
             found = cut(*other[0], **other[1])
-        if cut.refused > refused or kinds_of({"": found}) != kinds_of({"": expected}):
+        if why or kinds_of({"": found}) != kinds_of({"": expected}):
             raise ValueError("the cut forward does not stand for the call")
         torch.testing.assert_close(
             tensors_in((found, other)), tensors_in((expected, own)), rtol=0, atol=0, equal_nan=True
@@ -114,15 +114,6 @@ class _Cutter:
         if cut := self.cuts.get(path):
             kinds = kinds_of(cut.values(args, kwargs))
             cut.variants = [one for one in cut.variants if one.kinds != kinds]
-
-
-def _signature(module: nn.Module) -> tuple[list[str], dict[str, Any]]:
-    """Return the parameters of a forward that may be given by position, and the plain defaults."""
-    _, *parameters = inspect.signature(type(module).forward).parameters.values()
-    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
-        raise ValueError("*args")
-    names = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
-    return names, {p.name: p.default for p in parameters if isinstance(p.default, PLAIN)}
 
 
 class _Tracer(fx.Tracer):
@@ -169,10 +160,10 @@ def _traced(module: nn.Module, values: Mapping[str, Any]) -> fx.GraphModule:
     return fx.GraphModule(module, graph)
 
 
-def _program(graph: fx.Graph) -> Program:
+def _text_of(graph: fx.Graph) -> str:
     code = graph.python_code("self")
     imports = _format_import_block(code.globals, sys_importer)
-    return Program(f"{imports}\n{code.src}")
+    return f"{imports}\n{code.src}"
 
 
 class _Values(fx.Interpreter):
@@ -306,27 +297,24 @@ class _Runs:
     def _replace(self, nodes: list[fx.Node], runs: dict[str, OperationRun]) -> None:
         """Put a call of a run in the place of its operations."""
         inner, inputs, outputs = fuse_as_graphmodule(self._graph, nodes, "run")
-        program = _program(inner.graph)
-        label = self._label(nodes, program, runs)
+        text = _text_of(inner.graph)
+        label = self._label(nodes, text, runs)
         if label not in runs:
-            kind = f"{type(self._module).__name__}.{label}"
             paths = dict.fromkeys(str(n.target) for n in nodes if n.op == "call_module")
-            runs[label] = OperationRun(kind, program, inner, tuple(paths))
+            runs[label] = OperationRun(text, tuple(paths), self._module)
         insert_subgm(self._graph, inner, inputs, outputs, nodes[-1])
         call = nodes[-1].next
         call.target, call.args, call.kwargs = label, (), {node.name: node for node in inputs}
         erase_nodes(self._graph, nodes)
 
-    def _label(
-        self, nodes: Sequence[fx.Node], program: Program, runs: Mapping[str, OperationRun]
-    ) -> str:
+    def _label(self, nodes: Sequence[fx.Node], text: str, runs: Mapping[str, OperationRun]) -> str:
         """Return the name of a run: the same for the same operations, else no name in use."""
         names = [self._name(node) for node in nodes if self._computes(node)]
         if len(names) > _NAMED:
             names[_NAMED - 1 :] = [f"{len(names) - _NAMED + 1}_more"]
         base = "_".join(names)
         for label in chain([base], (f"{base}_{i}" for i in count(2))):
-            if label in runs and runs[label].text == program.text:
+            if label in runs and runs[label].text == text:
                 break
             if label not in runs and not hasattr(self._module, label):
                 break

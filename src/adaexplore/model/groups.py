@@ -10,10 +10,10 @@ from statistics import fmean
 
 from torch import nn
 
-from adaexplore.model.cuts import OperationRun
 from adaexplore.model.profile import CallProfile, ModuleTime
 from adaexplore.model.seen import Form, Seen, alike
 from adaexplore.problems.graph_source import state_of
+from adaexplore.runtime.cuts import OperationRun
 
 MOST_OPERATIONS = 96
 """A module with more is a program of many kernels, and its parts are problems of their own."""
@@ -152,7 +152,7 @@ def _group(
     for path in paths:
         reason = reason or _reason(model, path, modules[path], seen[path], forms, changed)
     group = Group(
-        kind=first.kind if isinstance(first, OperationRun) else type(first).__name__,
+        kind=_kind(model, paths[0], first),
         paths=paths,
         forms=forms,
         share=0.0,
@@ -165,6 +165,14 @@ def _group(
     if not group.reason and isinstance(first, OperationRun):
         return replace(group, reason=_adds_little(first, group, seen, profiles))
     return group
+
+
+def _kind(model: nn.Module, path: str, module: nn.Module) -> str:
+    """Return the name of a module's class, for a run with that of the module that it lies in."""
+    if not isinstance(module, OperationRun):
+        return type(module).__name__
+    home, _, label = path.rpartition(".")
+    return f"{type(model.get_submodule(home)).__name__}.{label}"
 
 
 def with_times(group: Group, seen: Mapping[str, Seen], profiles: Sequence[CallProfile]) -> Group:

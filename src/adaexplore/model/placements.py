@@ -10,9 +10,8 @@ from typing import Any
 from torch import nn
 
 from adaexplore.core.errors import BadInputError
-from adaexplore.model.cuts import CutForward, in_place
-
-_NOT_CUT = "a forward with a run of operations stands for other calls"
+from adaexplore.model.cuts import in_place
+from adaexplore.runtime.cuts import CutForward
 
 
 class Placements:
@@ -22,28 +21,24 @@ class Placements:
         self._model = model
         self._packages: dict[str, ModuleType] = {}
         self._forwards: dict[str, list[Any]] = {}
-        self._cuts: dict[str, tuple[CutForward, ...]] = {}
+        self._cuts: dict[str, list[CutForward]] = {}
 
-    def add(
-        self,
-        name: str,
-        package: ModuleType,
-        paths: Sequence[str],
-        cuts: Sequence[CutForward] = (),
-    ) -> None:
-        """Add the kernel of a group, for those modules that it was verified for.
+    def add(self, name: str, package: ModuleType, paths: Sequence[str]) -> None:
+        """Add the kernel of a group, for those modules at `paths` that it was verified for.
 
-        Runs of operations lie in the forwards `cuts`. The kernel is not in the model yet. Raises
-        `BadInputError` where it fits none of them.
+        The kernel is not in the model yet. Raises `BadInputError` where it fits none of them.
         """
-        with in_place(cuts):
+        with in_place(self._all_cuts()):  # two runs of a module are in one cut forward
             applied = package.apply(self._model, only=paths)
             if not applied.modules:
                 raise BadInputError("; ".join(applied.left.values()) or "its modules are gone")
-            modules = [self._model.get_submodule(path) for path in applied.modules]
+            own = [vars(self._model.get_submodule(path))["forward"] for path in applied.modules]
+            cuts = [each for each in own if isinstance(each, CutForward)]
+            kernels = [kernel for cut in cuts for kernel in cut.kernels()]
+            package.undo(self._model)
         self._packages[name] = package
-        self._forwards[name] = [vars(module).pop("forward") for module in modules]
-        self._cuts[name] = tuple(cuts)
+        self._forwards[name] = kernels or own
+        self._cuts[name] = cuts
 
     def drop(self, name: str) -> None:
         """Forget the kernel of a group."""
@@ -72,9 +67,6 @@ class Placements:
         for package in self._packages.values():
             for reason, count in package.refusals().items():
                 found[reason] = found.get(reason, 0) + count
-        for cut in self._all_cuts():
-            if cut.refused:
-                found[_NOT_CUT] = found.get(_NOT_CUT, 0) + cut.refused
         return found
 
     def put(self, names: Collection[str]) -> None:

@@ -108,8 +108,7 @@ class _Putting:
         """Try a winner on every module of its group; note the reason where that fails."""
         try:
             package = self._package(name, winner)
-            problem = winner.problem
-            self._placements.add(name, package, problem.group.paths, problem.cuts)
+            self._placements.add(name, package, winner.problem.homes)
         except BadInputError as error:
             self._leave_out(name, str(error))
         except Exception as error:  # noqa: BLE001 - whatever a kernel raises when it is tried

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -19,7 +20,7 @@ from adaexplore.core.ranking import CallTime, ModelRanking, RankedGroup
 from adaexplore.evaluate.timing.clock import clock_for
 from adaexplore.evaluate.timing.roofline import RooflineModel, measure_peaks, work_of
 from adaexplore.model.calls import ModelCall
-from adaexplore.model.cuts import CutForward, OperationRun, in_place
+from adaexplore.model.cuts import in_place
 from adaexplore.model.cutting import cut_forwards
 from adaexplore.model.groups import (
     Group,
@@ -34,8 +35,10 @@ from adaexplore.model.groups import (
 from adaexplore.model.kept import left_alone, refuse_unfit
 from adaexplore.model.profile import CallProfile, profile
 from adaexplore.model.seen import Form, Seen, examples, look
+from adaexplore.package.describe import CUTS
 from adaexplore.problems.live import INTERFACE, capture
 from adaexplore.problems.optimized import Captured, own_randomness
+from adaexplore.runtime.cuts import Cut, CutForward, OperationRun
 from adaexplore.sandbox.lock import device_lock
 from adaexplore.sandbox.user.user_code import Instance
 from adaexplore.search.headroom import DISPROVED
@@ -48,13 +51,14 @@ _MOST_CAPTURED = 8
 class CapturedGroup:
     """A group as a problem, with the forms of calls that are its workloads, in their order.
 
-    Runs of operations lie in the forwards `cuts`.
+    `homes` are the modules of the model that a kernel is put into: those of the group, or those
+    whose forwards have its runs of operations.
     """
 
     group: Group
     captured: Captured
     forms: tuple[Form, ...]
-    cuts: tuple[CutForward, ...] = ()
+    homes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +137,7 @@ def recapture(
                 covers={path: covers_of(path, module) for path, module in modules.items()},
             )
             path = typical(row.paths, seen)
-            captured = _captured(model, calls, options, row.name, group, path)
-            problems[row.name] = replace(captured, cuts=_cuts_around(group, cuts))
+            problems[row.name] = _captured(model, calls, options, row.name, group, path, cuts)
     return RankedModel(ranking, problems)
 
 
@@ -154,12 +157,6 @@ def _cut(
 
 def _runs_of(cuts: Mapping[str, CutForward]) -> dict[str, OperationRun]:
     return {joined(path, n): run for path, cut in cuts.items() for n, run in cut.runs.items()}
-
-
-def _cuts_around(group: Group, cuts: Mapping[str, CutForward]) -> tuple[CutForward, ...]:
-    """Return the forwards that hold the runs of a group, none for one of modules."""
-    runs = _runs_of(cuts)
-    return tuple(cuts[path.rpartition(".")[0]] for path in group.paths if path in runs)
 
 
 class _Ranked:
@@ -213,8 +210,9 @@ class _Ranked:
     def _capture(self, name: str, group: Group) -> None:
         path = typical(group.paths, self._seen)
         with device_lock(self._device, exclusive=False):
-            captured = _captured(self._model, self._calls, self._options, name, group, path)
-        self.problems[name] = replace(captured, cuts=_cuts_around(group, self._cuts))
+            self.problems[name] = _captured(
+                self._model, self._calls, self._options, name, group, path, self._cuts
+            )
 
     def _only(self, group: Group, form: Form) -> Group:
         one = replace(group, forms={form: group.forms[form]})
@@ -301,8 +299,12 @@ def _captured(
     name: str,
     group: Group,
     path: str,
+    cuts: Mapping[str, CutForward],
 ) -> CapturedGroup:
-    """Capture the member at a path, with a workload for each form of calls."""
+    """Capture the member at a path, with a workload for each form of calls.
+
+    Beside the problem of a run lie the cut forwards of the group, by which packages find it.
+    """
     found = examples(model, calls, [path])[path]
     problem = capture(
         model.get_submodule(path),
@@ -318,4 +320,9 @@ def _captured(
             "a value in its calls or its result is no plain data (a tensor, a number, text or "
             "None, in a collection), so no kernel could find its calls"
         )
-    return CapturedGroup(group, problem, tuple(group.forms))
+    homes = group.paths
+    if path in _runs_of(cuts):
+        homes = tuple(each.rpartition(".")[0] for each in group.paths)
+        data = [cut.to_json() for cut in Cut.all_of(cuts[home] for home in homes)]
+        (options.folder / name / CUTS).write_text(json.dumps(data, indent=1), encoding="utf-8")
+    return CapturedGroup(group, problem, tuple(group.forms), homes)

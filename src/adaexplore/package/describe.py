@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +16,15 @@ from adaexplore.core.errors import BadInputError
 from adaexplore.core.problem import Problem
 from adaexplore.problems.graph_source import state_of
 from adaexplore.problems.live import INTERFACE
-from adaexplore.runtime.interface import Interface, interface_of, tensors_of_call
+from adaexplore.runtime.cuts import Cut, OperationRun
+from adaexplore.runtime.interface import Interface, code_of, interface_of, tensors_of_call
 from adaexplore.runtime.spec import Spec, Workload, form_of, gpu_of, versions
 from adaexplore.runtime.values import UndescribableError, collect
 from adaexplore.sandbox.user.user_code import Instance, Stored
 from adaexplore.sandbox.user.values import Inputs
 
+CUTS = "cuts.json"
+"""The file of the cut forwards that have a run of operations, beside its problem."""
 _LARGE = 1 << 14
 """Elements from which a captured parameter is drawn again for tests instead of stored."""
 
@@ -57,6 +60,9 @@ def describe_kernel(
     module = original.model
     calls = [original.inputs(problem.seed, workload) for workload in problem.workloads]
     interface = _interface(problem, original, calls[0])
+    cuts: tuple[Cut, ...] = ()
+    if interface.layers[0].kind == OperationRun.__qualname__:
+        interface, cuts = _with_code_of_today(interface), _cuts(problem)
     if interface.writes and problem.checks.backward:
         raise BadInputError(f"{problem.name}: a call writes to its arguments; no step trains that")
     outputs = [_results(problem, original, interface, call) for call in calls]
@@ -70,7 +76,7 @@ def describe_kernel(
     spec = Spec(
         name=name,
         namespace=f"{name}_{_digest(problem, source)}",
-        class_name=interface.layers[0].kind,
+        class_name=_class_name(interface, cuts),
         device=device.type,
         gpu=gpu_of(device),
         seed=problem.seed,
@@ -98,6 +104,7 @@ def describe_kernel(
             [_ERRORS[problem.precision], *(_ERRORS_OF_DTYPES.get(t.dtype, 0.0) for t in floats)]
         ),
         backward=problem.checks.backward,
+        cuts=cuts,
     )
     return Described(problem, source, spec, constants)
 
@@ -126,6 +133,36 @@ def _interface(problem: Problem, original: Instance, call: Inputs) -> Interface:
             "None, in lists, tuples and dictionaries"
         ) from error
     return Interface.from_json(json.loads(json.dumps(found.to_json())))
+
+
+def _with_code_of_today(interface: Interface) -> Interface:
+    """Return the interface of a run of operations as the package has it.
+
+    The search may be of an older version; the operations are in the run's text.
+    """
+    run, *inner = interface.layers
+    return replace(interface, layers=(replace(run, code=code_of(OperationRun)), *inner))
+
+
+def _cuts(problem: Problem) -> tuple[Cut, ...]:
+    """Return the cut forwards that have the run of operations that a problem is."""
+    file = Path(problem.access.file).parent / CUTS
+    if not file.exists():
+        raise BadInputError(
+            f"{problem.name}: its kernel is for a run of operations inside a module, which no "
+            f"package can find in a model without {file}; rank the model in a new run"
+        )
+    return tuple(map(Cut.from_json, json.loads(file.read_text(encoding="utf-8"))))
+
+
+def _class_name(interface: Interface, cuts: Sequence[Cut]) -> str:
+    """Return the name of the class that a kernel is for, or of the run in one."""
+    first = interface.layers[0]
+    for cut in cuts:
+        for name, run in cut.forward["runs"].items():
+            if run["text"] == first.constants["text"]:
+                return f"{cut.layers[0].kind}.{name}"
+    return first.kind
 
 
 def _results(

@@ -16,6 +16,7 @@ from adaexplore.core.errors import BadInputError
 from adaexplore.package.describe import Described
 from adaexplore.package.files import write_python_package
 from adaexplore.problems.optimized import own_randomness
+from adaexplore.runtime import cuts
 
 
 def import_kernel(described: Described, folder: Path) -> ModuleType:
@@ -61,6 +62,7 @@ def _package_at(home: Path, name: str) -> ModuleType:
         )
     package = importlib.util.module_from_spec(found)
     sys.modules[name] = package
+    sys.modules[f"{name}.cuts"] = cuts  # a name by which pickles find it in other processes
     try:
         found.loader.exec_module(package)
     except BaseException:

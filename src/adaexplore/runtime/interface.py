@@ -22,7 +22,9 @@ from torch import Tensor, nn
 from adaexplore.runtime.values import PLAIN, UndescribableError, collect, describe, rebuild
 
 _OWN = frozenset(vars(nn.Module()))
-_PLACES = frozenset({"layer_idx", "layer_id", "_is_hf_initialized"})
+_PLACES = ("layer_idx", "layer_id")
+_LEFT_OUT = frozenset({*_PLACES, "_is_hf_initialized"})
+_COMPARED = ("path", "kind", "library", "code", "constants", "functions", "state", "children")
 _MOST_VALUES = 64
 """Numbers and texts in a collection that is compared at every call; larger ones are not."""
 
@@ -52,6 +54,17 @@ class Layer:
     state: Mapping[str, Any]
     children: tuple[str, ...]
 
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data that `from_json` reads back."""
+        constants = {name: _packed(value) for name, value in self.constants.items()}
+        return {**asdict(self), "constants": constants}
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> Layer:
+        """Inverse of `to_json`, after JSON."""
+        constants = {name: _unpacked(value) for name, value in data["constants"].items()}
+        return Layer(**{**data, "constants": constants, "children": tuple(data["children"])})
+
 
 @dataclass(frozen=True, slots=True)
 class Interface:
@@ -77,15 +90,12 @@ class Interface:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data that `from_json` reads back."""
-        data = asdict(self)
-        for layer in data["layers"]:
-            layer["constants"] = {name: _packed(v) for name, v in layer["constants"].items()}
-        return data
+        return {**asdict(self), "layers": [layer.to_json() for layer in self.layers]}
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Interface:
         """Inverse of `to_json`, after JSON."""
-        layers = tuple(map(_layer, data["layers"]))
+        layers = tuple(map(Layer.from_json, data["layers"]))
         lists = {name: tuple(data[name]) for name in ("parameters", "modes")}
         writes = tuple((index, dim) for index, dim in data["writes"])
         return Interface(**{**data, **lists, "layers": layers, "writes": writes})
@@ -184,6 +194,16 @@ def layers_of(module: nn.Module) -> tuple[Layer, ...]:
     )
 
 
+def difference(found: Sequence[Layer], wanted: Sequence[Layer], name: str) -> str:
+    """Return the first difference between a module of this name and a verified one, or nothing."""
+    for layer, other in zip(found, wanted, strict=False):
+        for what in _COMPARED:
+            if getattr(layer, what) != getattr(other, what):
+                place = f"{name}.{layer.path}".strip(".") or other.kind
+                return f"{place} has other {what} than verified"
+    return "" if len(found) == len(wanted) else "it has other layers inside than verified"
+
+
 def constants_of(layer: nn.Module) -> dict[str, Any]:
     """Return the plain attributes of a module, without its mode and its place in a model.
 
@@ -192,8 +212,14 @@ def constants_of(layer: nn.Module) -> dict[str, Any]:
     return {
         name: value
         for name, value in vars(layer).items()
-        if name not in _OWN and name not in _PLACES and 0 <= _count(value) <= _MOST_VALUES
+        if name not in _OWN and name not in _LEFT_OUT and 0 <= _count(value) <= _MOST_VALUES
     }
+
+
+def numbers_of(layer: nn.Module) -> dict[str, Any]:
+    """Return the attributes of a module that number its place in a model."""
+    own = vars(layer)
+    return {name: own[name] for name in _PLACES if isinstance(own.get(name), int)}
 
 
 def _count(value: Any) -> int:
@@ -242,11 +268,15 @@ def tensors_beside(layer: nn.Module) -> tuple[tuple[str, Tensor], ...]:
 
 
 def functions_of(layer: nn.Module) -> tuple[tuple[str, Any], ...]:
-    """Return the attributes of a module that can be called, without a `forward` of its own."""
+    """Return the attributes of a module that can be called.
+
+    Without a `forward` of its own and the runs of operations that this calls.
+    """
+    runs = getattr(vars(layer).get("forward"), "runs", {})
     return tuple(
         (name, value)
         for name, value in vars(layer).items()
-        if callable(value) and name not in _OWN and name != "forward"
+        if callable(value) and name not in _OWN and name != "forward" and name not in runs
     )
 
 
@@ -373,8 +403,3 @@ def call_of(
 
 def _is_same(value: Any, default: Any) -> bool:
     return type(value) is type(default) and bool(value == default)
-
-
-def _layer(data: Mapping[str, Any]) -> Layer:
-    constants = {name: _unpacked(value) for name, value in data["constants"].items()}
-    return Layer(**{**data, "constants": constants, "children": tuple(data["children"])})

@@ -13,14 +13,14 @@ from adaexplore.runtime import ops
 from adaexplore.runtime.compare import relative_error
 from adaexplore.runtime.counts import log, note
 from adaexplore.runtime.guards import Verified, guarded
+from adaexplore.runtime.homes import forwards_with_run, is_cut, run_in
 from adaexplore.runtime.inputs import inputs_of
-from adaexplore.runtime.interface import call_of, code_of, layers_of, library_of
+from adaexplore.runtime.interface import call_of, code_of, difference, layers_of, library_of
 from adaexplore.runtime.kernel import UnusableKernelError, tensors_in
 from adaexplore.runtime.loaded import SPEC, versions_in_words
 from adaexplore.runtime.values import rebuild
 
 _TOP = SPEC.interface.layers[0]
-_COMPARED = ("path", "kind", "library", "code", "constants", "functions", "state", "children")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +50,13 @@ class Forward:
         if why:
             if self.otherwise is not None:
                 return self.otherwise(*args, **kwargs)
-            note(self.name, why)
+            self.refuse(why)
             return type(self.module).forward(self.module, *args, **kwargs)
         return rebuild(SPEC.interface.returned, ops.call(inputs, state))
+
+    def refuse(self, why: str) -> None:
+        """Count a call that runs the original."""
+        note(self.name, why)
 
     def __getstate__(self) -> dict[str, Any]:
         found = self.verified
@@ -69,13 +73,17 @@ class Forward:
 def apply(model: nn.Module, only: Collection[str] | None = None) -> Applied:
     """Put the kernel in the place of every module of a model that it was verified for.
 
-    With `only`, of modules with these names alone. Each is tried once on the package's own inputs:
-    raises `UnusableKernelError`, with the model as it was, where the kernel cannot run here or
-    gives other outputs than the module, and `ValueError` for a name that no module has.
+    A kernel for a run of operations goes into the forwards of the modules that have the run. With
+    `only`, modules with these names alone are looked at. Each is tried once on the package's own
+    inputs: raises `UnusableKernelError`, with the model as it was, where the kernel cannot run here
+    or gives other outputs than the module, and `ValueError` for a name that no module has.
     """
     done: dict[str, nn.Module] = {}
-    left: dict[str, str] = {}
-    for name, module in _modules_of(model, only):
+    found = _modules_of(model, only)
+    cuts, left = forwards_with_run(found)
+    if SPEC.cuts:
+        found = [(name, run_in(cut.runs)) for name, cut in cuts.items()]
+    for name, module in found:
         if any(name.startswith(f"{outer}.") or not outer for outer in done):
             continue
         if isinstance(module.__dict__.get("forward"), Forward):
@@ -91,6 +99,8 @@ def apply(model: nn.Module, only: Collection[str] | None = None) -> Applied:
         _try(module, name)
     for name, module in new.items():
         module.__dict__["forward"] = Forward(module, name)
+        if name in cuts:
+            cuts[name].put()
     for name, why in left.items():
         log.warning("%s: not replaced: %s", name or SPEC.class_name, why)
     if not done:
@@ -116,15 +126,23 @@ def _modules_of(model: nn.Module, only: Collection[str] | None) -> list[tuple[st
 def undo(model: nn.Module) -> tuple[str, ...]:
     """Give every module of a model its own forward again; return the names of those that had not.
 
+    A forward with runs of operations stays for the kernels of other packages in it.
+
     Raises `RuntimeError` where another library has put its own forward around the kernel.
     """
     found = []
     for name, module in model.named_modules():
-        own = module.__dict__.get("forward")
-        if isinstance(own, Forward):
-            del module.__dict__["forward"]
+        forward = module.__dict__.get("forward")
+        place = run_in(module.__dict__) if SPEC.cuts else module
+        if place is None:
+            continue
+        own = place.__dict__.get("forward")
+        if isinstance(own, Forward) and (place is module or is_cut(forward)):
+            del place.__dict__["forward"]
+            if is_cut(forward) and not forward.kernels():
+                forward.take_out()
             found.append(name)
-        elif own is not None and _wraps_kernel(module):
+        elif own is not None and _wraps_kernel(place):
             raise RuntimeError(
                 f"{name}: its forward was replaced after apply(); undo that replacement first"
             )
@@ -139,15 +157,7 @@ def _why_not(module: nn.Module, name: str) -> str:
     """Return why a module is not one that the kernel was verified for."""
     if "forward" in module.__dict__:
         return "it has a forward of its own"
-    found = layers_of(module)
-    for layer, wanted in zip(found, SPEC.interface.layers, strict=False):
-        for what in _COMPARED:
-            if getattr(layer, what) != getattr(wanted, what):
-                place = f"{name}.{layer.path}".strip(".") or SPEC.class_name
-                return f"{place} has other {what} than verified"
-    if len(found) != len(SPEC.interface.layers):
-        return "it has other layers inside than verified"
-    return _why_not_now(module)
+    return difference(layers_of(module), SPEC.interface.layers, name) or _why_not_now(module)
 
 
 def _why_not_now(module: nn.Module) -> str:

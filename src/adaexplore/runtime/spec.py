@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from adaexplore.runtime.cuts import Cut
 from adaexplore.runtime.interface import Interface
 
 Form = tuple[tuple[int, ...], tuple[int, ...], str, str]
@@ -53,6 +54,8 @@ class Spec:
     With `fresh`, the candidate keeps values that it computes from weights: every call has a new
     one. With `backward`, the kernel was verified with its own backward pass, and times are those of
     training steps.
+    `cuts` are the modules whose forwards have the run of operations that the kernel is for; without
+    them, it is for whole modules.
     `gpu` is the compute capability, empty on the CPU. `error` is the largest relative error of an
     output that is no finding.
     """
@@ -75,10 +78,12 @@ class Spec:
     drawn: Mapping[str, tuple[float, float]]
     error: float
     backward: bool = False
+    cuts: tuple[Cut, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data that `from_json` reads back."""
-        return {**asdict(self), "interface": self.interface.to_json()}
+        cuts = [cut.to_json() for cut in self.cuts]
+        return {**asdict(self), "interface": self.interface.to_json(), "cuts": cuts}
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Spec:
@@ -90,6 +95,7 @@ class Spec:
                 "workloads": tuple(map(Workload.from_json, data["workloads"])),
                 "state": tuple(data["state"]),
                 "state_forms": tuple(map(_form, data["state_forms"])),
+                "cuts": tuple(map(Cut.from_json, data.get("cuts", ()))),
             }
         )
 

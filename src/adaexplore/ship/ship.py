@@ -12,7 +12,6 @@ from pathlib import Path
 
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.version import __version__
-from adaexplore.model.cuts import OperationRun
 from adaexplore.package.describe import describe_kernel
 from adaexplore.package.files import write_spec
 from adaexplore.runtime.spec import Spec
@@ -69,11 +68,12 @@ def ship(
         described = describe_kernel(
             winner.problem, winner.source, name, Path(scratch), winner.times_us
         )
-        if described.spec.class_name == OperationRun.__qualname__:
-            raise BadInputError(
-                f"{run}: its kernel is for a run of operations inside a module, which no package "
-                "can find in a model; adaexplore model puts it there"
-            )
+        for layer in (cut.layers[0] for cut in described.spec.cuts):
+            if not layer.code and not layer.library:
+                raise BadInputError(
+                    f"{run}: the source of {layer.kind} is not known, so no package can tell its "
+                    "forward from another; define the class in a file"
+                )
         home = write_package(
             winner, described, built, license_name=license_name, package_version=__version__
         )

@@ -184,3 +184,24 @@ class Growing(nn.Module):
             name: (torch.rand(2, length, width), [Cache() for _ in self.layers])
             for name, length in (("prefill", 12), ("decode", 1))
         }
+
+
+class Step(Residual):
+    """A layer with a run of operations before its attention and another after it."""
+
+    def __init__(self, width, index):
+        super().__init__(width)
+        self.layer_idx = index
+        self.attention.scale = 1.0
+
+    def forward(self, x, cache=None):
+        y = self.attention(self.norm(x * self.scale).sin(), cache=cache) * self.attention.scale
+        return x + self.mlp(self.mlp_norm(x + y))
+
+
+class Steps(Growing):
+    """Layers that know their places."""
+
+    def __init__(self, width=32, layers=2):
+        super().__init__(width, layers)
+        self.layers = nn.ModuleList(Step(width, i) for i in range(layers))

@@ -1,9 +1,7 @@
 """Runs of operations that no module bounds: found, captured, and replaced by kernels."""
 
 import copy
-import importlib
 import pickle
-from types import SimpleNamespace
 
 import pytest
 import torch
@@ -11,10 +9,9 @@ import torch.nn.functional as F
 from small_models import Cache, Gated, Growing, RmsNorm
 from torch import nn
 
-from adaexplore.core.errors import BadInputError
 from adaexplore.core.problem import Checks
 from adaexplore.model.calls import calls_of
-from adaexplore.model.cuts import CutForward, in_place
+from adaexplore.model.cuts import in_place
 from adaexplore.model.cutting import cut_forwards
 from adaexplore.model.placements import Placements
 from adaexplore.model.put_back import Winner, put_back
@@ -22,8 +19,8 @@ from adaexplore.model.rank import CaptureOptions, rank_model, recapture
 from adaexplore.model.seen import look
 from adaexplore.package.describe import describe_kernel
 from adaexplore.package.imported import import_kernel
+from adaexplore.runtime.cuts import CutForward
 
-ship_module = importlib.import_module("adaexplore.ship.ship")
 RUN = "mul_add_mlp_norm_2_more"
 
 
@@ -64,12 +61,10 @@ def kernel(ranked, tmp_path_factory):
 @pytest.fixture
 def placed(ranked, kernel):
     """A copy of the model with the kernel in its layers, and the original."""
-    original, calls, found = ranked
+    original, _, found = ranked
     model = copy.deepcopy(original)
-    paths = found.problems[f"Residual_{RUN}"].group.paths
-    cuts = cut_forwards(model, calls, look(model, calls))
     placements = Placements(model)
-    placements.add("run", kernel, paths, list(cuts.values()))
+    placements.add("run", kernel, found.problems[f"Residual_{RUN}"].homes)
     placements.put(["run"])
     kernel.reset_refusals()
     return model, placements, copy.deepcopy(original)
@@ -109,7 +104,7 @@ def test_a_ranking_is_captured_again_with_its_runs(ranked, tmp_path):
     name = f"Residual_{RUN}"
     sources = [each.problems[name].captured.problem.source for each in (again, found)]
     assert sources[0] == sources[1]
-    assert len(again.problems[name].cuts) == 2
+    assert again.problems[name].homes == ("layers.0", "layers.1")
 
 
 def test_a_kernel_stands_for_a_run_with_the_weights_of_each_layer(placed):
@@ -135,14 +130,6 @@ def test_other_shapes_run_the_original_operations(placed):
     assert_same(model, original, length=5)
     assert placements.runs == ran + 2
     assert any("2x5x32" in reason for reason in placements.refusals)
-
-
-def test_a_kernel_of_a_run_is_not_shipped(ranked, tmp_path, monkeypatch):
-    problem = ranked[2].problems[f"Residual_{RUN}"].captured.problem
-    winner = SimpleNamespace(problem=problem, source="", times_us=lambda _: (0.0, 0.0))
-    monkeypatch.setattr(ship_module, "winner_of", lambda _: winner)
-    with pytest.raises(BadInputError, match="which no package can find in a model"):
-        ship_module.ship(tmp_path / "run", tmp_path / "package")
 
 
 def wrapped(layer):
@@ -248,6 +235,19 @@ def test_runs_are_found_where_the_graph_gives_the_outputs(body, runs):
     assert found.get("0", []) == runs
 
 
+def reaching(self, x):
+    return self.inner.gate(x).sin()
+
+
+def test_a_module_deep_inside_a_run_may_be_replaced():
+    model, x = nn.Sequential(Tails(reaching)), torch.rand(4, 8)
+    [cut] = cuts_of(model, [(x,)]).values()
+    assert list(cut.runs) == ["gate_sin"]
+    model[0].inner.gate = nn.Linear(8, 16)
+    with torch.no_grad(), in_place([cut]):
+        torch.testing.assert_close(model(x), model[0].inner.gate(x).sin())
+
+
 class Optional(nn.Module):
     def __init__(self):
         super().__init__()
@@ -279,11 +279,12 @@ def test_a_cut_forward_stands_for_the_kinds_of_calls_that_it_saw():
     with torch.no_grad(), in_place([cut]):
         for args, kwargs in (((x,), {}), ((x,), {"mask": mask}), ((x, None), {"more": 1})):
             torch.testing.assert_close(model(*args, **kwargs), own(model, *args, **kwargs))
-        assert cut.refused == 0
+            assert cut.chosen(args, kwargs)[1] == ""
         torch.testing.assert_close(model(x, more=3), own(model, x, more=3))
+        assert "other kinds of arguments" in cut.chosen((x,), {"more": 3})[1]
         model.scale = 3.0
         torch.testing.assert_close(model(x), own(model, x))
-        assert cut.refused == 2
+        assert cut.chosen((x,), {})[1] == "its Optional has another scale"
     assert "forward" not in vars(model)
 
 
