@@ -2,7 +2,7 @@
 
 - `evaluator.Evaluator`: judges candidates of a problem.
 - `proposer.Proposer`: writes candidates.
-- `client.ModelClient`: answers prompts; any callable from a `Prompt` to a text or a `Reply` does too.
+- `client.ModelClient`: answers prompts, as any callable does from a `Prompt` to a text or `Reply`.
 - `policy.Policy`: chooses where the search tree grows next.
 - `store.Store`: keeps a run.
 - `listener.Listener`: receives the events of a search.

@@ -276,6 +276,16 @@ def test_a_compiled_model_notices_a_change(kernel, fast, plain, x):
     assert kernel.refusals()
 
 
+@torch.no_grad()
+@pytest.mark.parametrize("dynamic", [None, True])
+def test_a_model_compiled_whole_runs_the_original_at_other_sizes(dynamic, kernel, fast, plain, x):
+    torch.compiler.reset()
+    compiled = torch.compile(fast, fullgraph=True, backend="eager", dynamic=dynamic)
+    for rows in (len(x), 6, 7):
+        assert_same(compiled, plain, torch.rand(rows, 16))
+    assert kernel.refusals()
+
+
 def by_pickle(model):
     return pickle.loads(pickle.dumps(model))
 
