@@ -278,6 +278,11 @@ class _Service:
             """Return the prompts of a search that wait for an answer by the caller."""
             return self._prompts.waiting(self._job(request, account, job_id).id)
 
+        @app.get("/v1/jobs/{job_id}/replies")
+        def replies(request: Request, job_id: str, account: caller) -> list[PromptReply]:
+            """Return the answers that the prompts of a search have."""
+            return self._prompts.given(self._job(request, account, job_id).id)
+
         @app.post("/v1/jobs/{job_id}/replies", status_code=202)
         def reply(request: Request, job_id: str, given: PromptReply, account: caller) -> JobInfo:
             """Answer a prompt; the job goes on with the answer. The first one counts."""

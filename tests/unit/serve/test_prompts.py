@@ -108,13 +108,18 @@ def test_any_number_of_answers_is_no_loss_of_a_worker(jobs, prompts):
 
 def test_the_first_answer_counts_and_none_after_the_end(jobs, prompts):
     job = waiting_job(jobs)
-    with pytest.raises(BadInputError, match="ask 7, turn 0: no such prompt waits"):
+    with pytest.raises(BadInputError, match="ask 7, turn 1: no such prompt waits"):
         prompts.answer(job, PromptReply(ask=7, turn=0, reply="x"))
     prompts.answer(job, ANSWER)
     with pytest.raises(BadInputError, match="the first answer counts"):
         prompts.answer(job, PromptReply(ask=1, turn=0, reply="other"))
     jobs.cancel(job)
     with pytest.raises(BadInputError, match="the job is cancelled; continue it first"):
+        prompts.answer(job, ANSWER)
+    jobs.go_on(EVERYTHING, job)
+    jobs.take_next()
+    jobs.end(job, "done", **NOTHING)
+    with pytest.raises(BadInputError, match=r"the job is done\Z"):
         prompts.answer(job, ANSWER)
 
 
