@@ -68,13 +68,14 @@ def judge(path: Path, manifest: BenchManifest, given: Config, json: Path | None)
     from adaexplore.core.files import write_whole
     from adaexplore.report.bench.tables import bench_tables
     from adaexplore.run.bench.judge import BenchJudging, open_entries
+    from adaexplore.run.bench.local import LocalGroupJudge
     from adaexplore.run.session import INTERRUPTED
 
     console, status = Console(), 0
     config = _changed(path, manifest, given)
     total = len(manifest.entries)
     progress = _Progress(total - len(open_entries(path, manifest)), total)
-    judging = BenchJudging(path, manifest, config, progress.tell)
+    judging = BenchJudging(path, manifest, config, LocalGroupJudge(path, config), progress.tell)
     try:
         judging.run()
     except KeyboardInterrupt:
