@@ -78,13 +78,19 @@ def campaign_there(server: str, problems: Sequence[Path], config: Config) -> dic
 
 
 @contextmanager
-def open_service(server: str) -> Iterator[Client]:
+def open_service(server: str, patience_s: float = 30.0) -> Iterator[Client]:
     """Yield a client of a service; raise `BadInputError` where there is no token for it."""
     token = os.environ.get(TOKEN)
     if not token:
         raise BadInputError(f"--server {server}: put the service's token into {TOKEN}")
-    with Client(server, token) as client:
+    with Client(server, token, patience_s=patience_s) as client:
         yield client
+
+
+def require_service(server: str) -> None:
+    """Raise where a service cannot be used, by its address, the token or the network."""
+    with open_service(server) as client:
+        client.jobs(1)
 
 
 def _problem(file: Path) -> ProblemSource:

@@ -70,12 +70,12 @@ class ServiceSettings:
     """Settings of a service: `folder` holds all of its files.
 
     `at_once` jobs run at the same time; with 0 they wait. `store` is the PostgreSQL database of
-    runs, empty for files, and `ray` the cluster that judges, empty for this machine. A body may
-    have `most_bytes`, and takes at most `body_s` seconds. A start deletes jobs that ended `keep_s`
-    seconds before, 0 for none. Episodes of trainers are on the problems of `splits`, in `language`
-    unless they say another. `evaluation_cache` is the place of a cache of verdicts, empty for none;
-    with `share_verdicts` the users have it in common, and the prepared references that `warm`
-    limits.
+    runs, empty for files, and `ray` the cluster that judges, empty for this machine, whose `device`
+    is "cpu" or "cuda". A body may have `most_bytes`, and takes at most `body_s` seconds. A start
+    deletes jobs that ended `keep_s` seconds before, 0 for none. Episodes of trainers are on the
+    problems of `splits`, in `language` unless they say another. `evaluation_cache` is the place of
+    a cache of verdicts, empty for none; with `share_verdicts` the users have it in common, and the
+    prepared references that `warm` limits.
     """
 
     folder: Path
@@ -88,6 +88,7 @@ class ServiceSettings:
     keep_s: float = 0.0
     splits: Sequence[Split] = field(default_factory=builtin_splits)
     language: str = "triton"
+    device: str = ""
     evaluation_cache: str = ""
     share_verdicts: bool = False
     warm: WarmLimits = field(default_factory=WarmLimits)
@@ -174,7 +175,10 @@ def make_app(settings: ServiceSettings, engine: Engine) -> FastAPI:
         for (_, state), count in jobs.counts().items():
             counts[state] = counts.get(state, 0) + count
         return Health(
-            version=__version__, queued=counts.get("queued", 0), running=counts.get("running", 0)
+            version=__version__,
+            queued=counts.get("queued", 0),
+            running=counts.get("running", 0),
+            device=settings.device,
         )
 
     @app.get("/metrics")

@@ -199,7 +199,7 @@ class Runner:
                 running.prompts = [JobPrompt.model_validate(prompt) for prompt in asked]
             case "error":
                 running.error = message["text"]
-                running.result = JobResult(bad_input=message["data"]["bad_input"])
+                running.result = JobResult(**message["data"])
             case "ready":
                 running.ready = True
             case kind:
