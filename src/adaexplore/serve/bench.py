@@ -81,6 +81,8 @@ class ServiceGroupJudge:
         """Yield the verdicts of one job; fewer once `stop` was called."""
         left = list(group.entries)
         job = self._submit(client, group, blank)
+        if job is None:
+            return
         for event in self._events(client, job):
             if event.type == "prepared":
                 blank = replace(blank, **{name: event.data[name] for name in _PREPARED})
@@ -90,23 +92,23 @@ class ServiceGroupJudge:
         if left and not self._stopped.is_set():
             yield from self._unjudged(client, job, blank, left)
 
-    def _submit(self, client: Client, group: Group, blank: BenchVerdict) -> JobInfo:
+    def _submit(self, client: Client, group: Group, blank: BenchVerdict) -> JobInfo | None:
+        """Submit the job of a group; return None once `stop` was called."""
         file = self._path / group.problem
         problem = problem_of(file.stem, read_source(file, "problem"))
         sources = [read_source(self._path / entry.answer) or "\n" for entry in group.entries]
         options = self._options | {"language": blank.language, "precision": blank.precision}
-        while True:
+        while not self._stopped.is_set():
             try:
-                job = client.submit_evaluation(problem, sources, options)
-                break
+                return client.submit_evaluation(problem, sources, options)
             except ServiceError as error:
                 self._pause(error)
+        return None
+
+    def _events(self, client: Client, job: JobInfo) -> Iterator[JobEvent]:
         self._at_work.add(job.id)
         if self._stopped.is_set():
             client.cancel(job.id)
-        return job
-
-    def _events(self, client: Client, job: JobInfo) -> Iterator[JobEvent]:
         last, ended = 0, False
         while not ended:
             try:
@@ -116,11 +118,12 @@ class ServiceGroupJudge:
                 ended = True
             except ServiceError as error:
                 self._pause(error)
+                ended = self._stopped.is_set()
         self._at_work.discard(job.id)
 
     def _pause(self, refusal: ServiceError) -> None:
         """Wait before a request beyond a quota or a rate; raise every other refusal."""
-        if refusal.status != _TOO_MANY or self._stopped.is_set():
+        if refusal.status != _TOO_MANY:
             raise refusal
         self._say(f"{refusal}; again in {_PAUSE_S:.0f} s")
         self._stopped.wait(_PAUSE_S)

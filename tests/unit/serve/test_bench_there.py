@@ -132,8 +132,8 @@ def test_answers_are_judged_at_a_service_and_what_the_machine_lost_is_tried_agai
     words += ("--set", "timeout_s=60", "--run", "run", "--json", "out.json")
     code, out, err = adaexplore(*words, "--server", service.url)
     assert (code, verdicts()) == (3, JUDGED)
-    assert "1 jobs are queued or running, your most; wait for one; again in" in err
-    assert "4/4" not in err
+    assert "3/4 " in err
+    assert "4/4 " not in err
     configs = [order["config"] for order in worker.orders["1_relu"]]
     assert [one["precision"] for one in configs] == ["fp32", "tf32", "half"]
     assert {(one["language"], one["timeout_s"]) for one in configs} == {("cuda", 60)}
@@ -154,9 +154,10 @@ def test_answers_are_judged_at_a_service_and_what_the_machine_lost_is_tried_agai
 
 def test_what_a_stop_leaves_at_the_service_is_cancelled(adaexplore, service):
     words = ("kernelbench", "--data", "kb", "--answers", "ours", "--server", service.url)
-    code, out, _ = adaexplore(*words, "--run", "run", "--budget", "1s")
+    code, out, err = adaexplore(*words, "--run", "run", "--budget", "1.5s", "--parallel", "2")
     assert (code, Path("run/verdicts.jsonl").exists()) == (0, False)
     assert "3 not judged yet of 3" in out
+    assert "1 jobs are queued or running, your most; wait for one; again in" in err
     with service.client(os.environ["ADAEXPLORE_TOKEN"]) as client:
         assert [job.state for job in client.jobs()] == ["cancelled"]
 
