@@ -26,7 +26,7 @@ from adaexplore.serve.accounts import Account
 from adaexplore.serve.audit import log_request, open_audit
 from adaexplore.serve.episodes import Episodes
 from adaexplore.serve.guard import BoundedBody
-from adaexplore.serve.jobs import Jobs, NewJob, QuotaError
+from adaexplore.serve.jobs import Jobs, NewJob
 from adaexplore.serve.judging import Judging
 from adaexplore.serve.kernelgym import add_kernelgym
 from adaexplore.serve.messages import (
@@ -46,7 +46,7 @@ from adaexplore.serve.openenv import add_openenv
 from adaexplore.serve.options import Bounds
 from adaexplore.serve.orders import campaign_job, continue_job, evaluation_job, search_job
 from adaexplore.serve.page.team import TeamPages
-from adaexplore.serve.prompts import Prompts
+from adaexplore.serve.quotas import QuotaError
 from adaexplore.serve.runner import Runner
 from adaexplore.serve.splits import Split, builtin_splits
 from adaexplore.serve.streams import EventStreams
@@ -197,7 +197,6 @@ class _Service:
         self.gate = gate
         self._settings = settings
         self._jobs = jobs
-        self._prompts = Prompts(jobs.engine)
         self._streams = EventStreams(jobs, gate)
 
     def add_routes(self, app: FastAPI) -> None:
@@ -272,18 +271,18 @@ class _Service:
         @app.get("/v1/jobs/{job_id}/prompts")
         def prompts(request: Request, job_id: str, account: caller) -> list[JobPrompt]:
             """Return the prompts of a search that wait for an answer by the caller."""
-            return self._prompts.waiting(self._job(request, account, job_id).id)
+            return self._jobs.prompts.waiting(self._job(request, account, job_id).id)
 
         @app.get("/v1/jobs/{job_id}/replies")
         def replies(request: Request, job_id: str, account: caller) -> list[PromptReply]:
             """Return the answers that the prompts of a search have."""
-            return self._prompts.given(self._job(request, account, job_id).id)
+            return self._jobs.prompts.given(self._job(request, account, job_id).id)
 
         @app.post("/v1/jobs/{job_id}/replies", status_code=202)
         def reply(request: Request, job_id: str, given: PromptReply, account: caller) -> JobInfo:
             """Answer a prompt; the job goes on with the answer. The first one counts."""
             require(account, "search")
-            self._prompts.answer(self._job(request, account, job_id).id, given)
+            self._jobs.prompts.answer(self._job(request, account, job_id).id, given)
             return self._job(request, account, job_id)
 
         @app.get("/v1/jobs/{job_id}/files/{name:path}", response_class=FileResponse)

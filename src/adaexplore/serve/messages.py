@@ -13,6 +13,8 @@ Scope = Literal["evaluate", "search", "campaign", "models", "metrics"]
 """Rights of a token: the kinds of jobs, asking the server's language models, reading `/metrics`."""
 
 ENDED: tuple[State, ...] = ("done", "failed", "cancelled")
+RESUMABLE: tuple[State, ...] = ("cancelled", "failed")
+"""States from which a search or a campaign can be continued."""
 SOURCE_CHARACTERS = 1_000_000
 MOST_CANDIDATES = 1000
 MOST_PROBLEMS = 500

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from sqlalchemy import ColumnElement, Engine, insert, select, update
 
 from adaexplore.core.errors import BadInputError
-from adaexplore.serve.jobs import RESUMABLE, add_event_row, end_row
-from adaexplore.serve.messages import ENDED, JobPrompt, JobResult, PromptReply
+from adaexplore.serve.messages import ENDED, RESUMABLE, JobPrompt, JobResult, PromptReply
+from adaexplore.serve.rows import add_event_row, end_row
 from adaexplore.serve.tables import jobs, prompts
 
 

@@ -14,10 +14,11 @@ from adaexplore.cli import main
 from adaexplore.core.errors import BadInputError
 from adaexplore.serve import worker
 from adaexplore.serve.client import Client, ServiceError, problem_of
-from adaexplore.serve.jobs import Jobs, NewJob, QuotaError
+from adaexplore.serve.jobs import Jobs, NewJob
 from adaexplore.serve.messages import JobPrompt, JobResult, PromptReply
 from adaexplore.serve.page.shelf import entry_of
 from adaexplore.serve.prompts import Prompts
+from adaexplore.serve.quotas import QuotaError
 from adaexplore.serve.tables import open_folder
 from adaexplore.serve.worker import JobWorker
 from adaexplore.store import read_run
