@@ -6,13 +6,19 @@ from pathlib import Path
 from threading import Timer
 
 import pytest
-from services import EVERYTHING
+from services import EVERYTHING, running
 from test_prompts import FIRST, NOTHING, SECOND, waiting_job
 
 from adaexplore.serve.accounts import find_account
 from adaexplore.serve.jobs import Jobs
 from adaexplore.serve.messages import PromptReply
 from adaexplore.serve.prompts import Prompts
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory):
+    with running(tmp_path_factory.mktemp("serve")) as service:
+        yield service
 
 
 @pytest.fixture
