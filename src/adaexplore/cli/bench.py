@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adaexplore.cli.options import configured, writable
+from adaexplore.cli.options import ServerOption, configured, writable
 
 if TYPE_CHECKING:
     from adaexplore.core.config import Config
@@ -102,22 +102,29 @@ def bench(
             "--json", metavar="OUT", help="Write the results there, as JSON.", callback=writable
         ),
     ] = None,
+    server: ServerOption = "",
 ) -> None:
     """Search the tasks of a benchmark, or judge folders of answers to them.
 
     Tables by category, and a page with pictures. A search is a campaign over the tasks. The folder
     of judged answers holds copies of the problems and the answers, a line of verdicts.jsonl for
     each verdict, and index.html. Stop at any time; --resume continues, and tries again what failed
-    by trouble of the machinery. Exit code 3 if there was such trouble.
+    by trouble of the machinery. With --server, a service judges the answers. Exit code 3 if there
+    was trouble of the machinery.
     """
     from adaexplore.core.config import Config
     from adaexplore.core.errors import BadInputError
     from adaexplore.problems.benchmarks.selection import TaskSelection
 
+    if server and not (answers or resume):
+        raise BadInputError(
+            "--server: a service judges answers; give them by --answers DIR, or search problems "
+            "there by `adaexplore campaign`"
+        )
     if resume:
         if name or answers or data:
             raise BadInputError("--resume continues a folder as it began: give no NAME or answers")
-        raise typer.Exit(_continue(resume, ctx.obj, json))
+        raise typer.Exit(_continue(resume, ctx.obj, json, server))
     if name in ("", "list"):
         from adaexplore.cli.bench_list import show_benchmarks
 
@@ -133,7 +140,7 @@ def bench(
     config = ctx.obj.model_copy(update={"run": str(path)})
     if answers:
         _refuse_search(ctx.obj)
-        _collect(name, data, answers, selection, config, or_looser=or_looser)
+        _collect(name, data, answers, selection, config, or_looser=or_looser, server=server)
     elif or_looser:
         raise BadInputError("--or-looser is for answers; give them by --answers DIR")
     else:
@@ -169,6 +176,7 @@ def _collect(
     config: Config,
     *,
     or_looser: bool,
+    server: str,
 ) -> None:
     from adaexplore.cli.bench_judge import collections_of
     from adaexplore.problems.benchmarks import benchmark_named
@@ -182,7 +190,14 @@ def _collect(
         data=data or find_data(benchmark),
         selection=selection,
         or_looser=or_looser,
+        server=server,
     )
+    if server:
+        from adaexplore.cli.remote import require_service
+        from adaexplore.serve.bench import require_open
+
+        require_open(config)
+        require_service(server)  # before the folder is made
     collect(order, Path(config.run), config, _command())
 
 
@@ -200,13 +215,16 @@ def _begin_search(name: str, data: Path | None, selection: TaskSelection, config
     begin_search(table, config, _command())
 
 
-def _continue(path: Path, given: Config, json: Path | None) -> int:
+def _continue(path: Path, given: Config, json: Path | None, server: str = "") -> int:
     """Continue what the folder holds; return the exit code."""
-    from adaexplore.cli.bench_judge import judge
+    from adaexplore.cli.bench_judge import at_server, judge
     from adaexplore.cli.campaign import continue_campaign
+    from adaexplore.core.errors import BadInputError
     from adaexplore.store.bench import read_bench
     from adaexplore.store.campaign import is_campaign
 
     if is_campaign(path):
+        if server:
+            raise BadInputError(f"--server: {path} is a search, and goes on on this machine")
         return continue_campaign(path, given, json)
-    return judge(path, read_bench(path), given, json)
+    return judge(path, at_server(path, read_bench(path), server), given, json)

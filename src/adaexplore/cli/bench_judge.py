@@ -6,6 +6,8 @@ import json as json_format
 import shlex
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from adaexplore.core.bench import BenchVerdict
     from adaexplore.core.config import Config
     from adaexplore.report.bench.summary import BenchSummary
+    from adaexplore.run.bench.judge import GroupJudge
     from adaexplore.store.bench import BenchManifest
 
 _PAGE_NAME = "index.html"
@@ -69,16 +72,22 @@ def judge(path: Path, manifest: BenchManifest, given: Config, json: Path | None)
     from adaexplore.report.bench.tables import bench_tables
     from adaexplore.run.bench.judge import BenchJudging, open_entries
     from adaexplore.run.session import INTERRUPTED
+    from adaexplore.serve.client import ServiceError
 
     console, status = Console(), 0
     config = _changed(path, manifest, given)
     total = len(manifest.entries)
     progress = _Progress(total - len(open_entries(path, manifest)), total)
-    judging = BenchJudging(path, manifest, config, progress.tell)
+    judging = BenchJudging(
+        path, manifest, config, _group_judge(path, manifest, config), progress.tell
+    )
     try:
         judging.run()
     except KeyboardInterrupt:
         status = INTERRUPTED
+    except (ServiceError, InfrastructureError) as error:  # what is judged is shown all the same
+        print(f"adaexplore: {error}", file=sys.stderr)
+        status = error.exit_code
     summary = summarized(path, manifest)
     show_table(bench_tables(summary), console)
     if json:
@@ -88,6 +97,30 @@ def judge(path: Path, manifest: BenchManifest, given: Config, json: Path | None)
         say(console, f"go on with:\n  adaexplore bench --resume {shlex.quote(str(path))}")
     troubled = any(not verdict.is_final for verdict in summary.verdicts)
     return status or (InfrastructureError.exit_code if troubled else 0)
+
+
+def at_server(path: Path, manifest: BenchManifest, server: str) -> BenchManifest:
+    """Return the manifest with another address of its service, if one is given."""
+    from adaexplore.core.errors import BadInputError
+
+    if server and not manifest.server:
+        raise BadInputError(f"--server: {path} goes on as it began, on this machine; leave it out")
+    return replace(manifest, server=server or manifest.server)
+
+
+def _group_judge(path: Path, manifest: BenchManifest, config: Config) -> GroupJudge:
+    """Return the judge of the folder: the service where it began, or this machine."""
+    if not manifest.server:
+        from adaexplore.run.bench.local import LocalGroupJudge
+
+        return LocalGroupJudge(path, config)
+    from adaexplore.cli.remote import open_service
+    from adaexplore.serve.bench import ServiceGroupJudge
+
+    def say(line: str) -> None:
+        print(line, file=sys.stderr, flush=True)
+
+    return ServiceGroupJudge(path, config, partial(open_service, manifest.server), say)
 
 
 def _changed(path: Path, manifest: BenchManifest, given: Config) -> Config:

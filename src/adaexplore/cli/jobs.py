@@ -1,10 +1,11 @@
-"""The commands for jobs of a service: jobs list, follow, fetch, continue and cancel."""
+"""The commands for jobs of a service: list, follow, fetch, continue, cancel, ask and tell."""
 
 from __future__ import annotations
 
 import json as json_format
 import re
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,6 +25,8 @@ app = typer.Typer(
 )
 NOT_DONE = 1
 """The exit code of `follow` for a job that failed or was cancelled."""
+NO_MORE = 1
+"""The exit code of `ask` for a job that has ended."""
 
 
 def job_id(text: str) -> str:
@@ -146,6 +149,100 @@ def cancel(job: IdArg, server: ServerOption, json: JsonOption = False) -> None:
 
     with open_service(server) as client:
         _print(client.cancel(job), server, json)
+
+
+@app.command()
+def ask(
+    job: IdArg,
+    server: ServerOption,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--output", metavar="DIR", help="Where to write the prompts. Default: asks/ID."
+        ),
+    ] = None,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Wait until a prompt is there, or the job has ended.")
+    ] = False,
+    json: JsonOption = False,
+) -> None:
+    """Write the prompts of a search that wait for an answer as files (--proposer manual).
+
+    Answer 7.1.md (ask 7, first turn) in 7.1.reply.md beside it, in any order; `tell` sends the
+    replies. Exit code 1 for a job that has ended: no prompt comes any more.
+    """
+    from rich.console import Console
+
+    from adaexplore.cli.printing import say
+    from adaexplore.cli.remote import open_service
+    from adaexplore.run.ask_files import REPLY_SUFFIX, make_folder, write_prompt
+    from adaexplore.serve.messages import ENDED
+
+    folder, written = output or _asks(job), []
+    with open_service(server) as client:
+        for prompt in client.wait_for_prompts(job) if wait else client.prompts(job):
+            make_folder(folder)
+            file = write_prompt(folder, prompt.ask, prompt.turn, prompt.text)
+            reply_file = file.with_suffix(REPLY_SUFFIX)
+            written.append((prompt, file, reply_file))
+            if not json:
+                say(Console(), f"{file}: {prompt.purpose}; answer in {reply_file.name}")
+        info = client.job(job)
+    if json:
+        files = [
+            prompt.model_dump(mode="json") | {"file": str(file), "reply_file": str(reply_file)}
+            for prompt, file, reply_file in written
+        ]
+        print(json_format.dumps(info.model_dump(mode="json") | {"prompts": files}))
+    elif not written:
+        say(Console(), f"no prompt waits for an answer; the job is {info.state}")
+        next_command = "fetch" if info.state in ENDED else "ask --wait"
+        say(Console(), f"  adaexplore jobs {next_command} {job} --server {server}")
+    raise typer.Exit(NO_MORE if info.state in ENDED else 0)
+
+
+@app.command()
+def tell(
+    job: IdArg,
+    server: ServerOption,
+    replies: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="REPLIES", help="Reply files, or folders of them. Default: asks/ID."
+        ),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Send replies from files: the search goes on with them, and evaluates what they propose.
+
+    Replies that were sent before are left alone. Exit code 2 if a reply could not be taken; the
+    others were. With --json, a line for each.
+    """
+    from rich.console import Console
+
+    from adaexplore.cli.printing import say
+    from adaexplore.cli.remote import open_service, tell_there
+    from adaexplore.core.errors import BadInputError
+    from adaexplore.run.ask_files import reply_files
+
+    taken, status = 0, 0
+    files = reply_files(replies or [_asks(job)])
+    with open_service(server) as client:
+        for told in tell_there(client, job, files):
+            taken += told.state == "taken"
+            status = BadInputError.exit_code if told.state == "refused" else status
+            if json:
+                print(json_format.dumps(asdict(told)), flush=True)
+            else:
+                say(Console(), f"{Path(told.file).name}: {told.reason or told.state}")
+    if taken and not json:
+        say(Console(), f"  adaexplore jobs ask --wait {job} --server {server}")
+    raise typer.Exit(status)
+
+
+def _asks(job: str) -> Path:
+    """Return the default folder for the prompts of a job."""
+    return Path("asks") / job
 
 
 def _print(job: JobInfo, server: str, json: bool) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from rich.console import Console
 
@@ -19,9 +19,10 @@ from adaexplore.core.evaluation import Evaluation
 from adaexplore.core.evaluation_json import evaluation_from_json
 from adaexplore.core.files import write_whole
 from adaexplore.run.api import read_kernel, read_source
+from adaexplore.run.ask_files import read_reply
 from adaexplore.run.explore import run_path
 from adaexplore.serve.client import Client, problem_of
-from adaexplore.serve.messages import JobEvent, JobInfo, JobResult, ProblemSource
+from adaexplore.serve.messages import JobEvent, JobInfo, JobPrompt, JobResult, ProblemSource
 from adaexplore.store import require_free
 
 SHOWN = {"working", "notice", "recorded", "waiting", "stopping", "confirming", "lost"}
@@ -59,7 +60,8 @@ def explore_there(server: str, problem: Path, config: Config) -> None:
         try:
             result = _followed(client, job, Console(), save=path)
         except _PromptsWaitError:
-            say(Console(), f"its prompts wait for your answers at {server}")
+            say(Console(), f"its prompts wait for your answers at {server}, or as files:")
+            say(Console(), f"  adaexplore jobs ask {job.id} --server {server}")
             return
     say(Console(), f"{result.headline}\n{path}: show it with\n  adaexplore show {path}/run.json.xz")
 
@@ -76,13 +78,19 @@ def campaign_there(server: str, problems: Sequence[Path], config: Config) -> dic
 
 
 @contextmanager
-def open_service(server: str) -> Iterator[Client]:
+def open_service(server: str, patience_s: float = 30.0) -> Iterator[Client]:
     """Yield a client of a service; raise `BadInputError` where there is no token for it."""
     token = os.environ.get(TOKEN)
     if not token:
         raise BadInputError(f"--server {server}: put the service's token into {TOKEN}")
-    with Client(server, token) as client:
+    with Client(server, token, patience_s=patience_s) as client:
         yield client
+
+
+def require_service(server: str) -> None:
+    """Raise where a service cannot be used, by its address, the token or the network."""
+    with open_service(server) as client:
+        client.jobs(1)
 
 
 def _problem(file: Path) -> ProblemSource:
@@ -114,6 +122,31 @@ def fetch_job(client: Client, job: JobInfo, folder: Path) -> JobResult:
     client.save_files(job, folder)
     write_whole(folder / "result.json", result.model_dump_json(indent=1) + "\n")
     return result
+
+
+@dataclass(frozen=True, slots=True)
+class ToldThere:
+    """What became of a reply in a file; `reason` says why it was refused."""
+
+    file: str
+    state: Literal["taken", "told before", "refused"]
+    reason: str = ""
+
+
+def tell_there(client: Client, job_id: str, files: Sequence[Path]) -> Iterator[ToldThere]:
+    """Send the replies in files that a service does not have; yield what became of each."""
+    known = {(each.ask, each.turn): each.reply for each in client.replies(job_id)}
+    for file in files:
+        try:
+            given = read_reply(file)
+            if known.get((given.ask_id, given.turn)) == given.text:
+                yield ToldThere(str(file), "told before")
+                continue
+            prompt = JobPrompt(ask=given.ask_id, turn=given.turn, purpose="", text="")
+            client.reply(job_id, prompt, given.text)
+            yield ToldThere(str(file), "taken")
+        except BadInputError as error:
+            yield ToldThere(str(file), "refused", str(error))
 
 
 def _followed(

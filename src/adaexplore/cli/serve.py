@@ -143,6 +143,7 @@ def serve(
     splits, left_out = read_splits(split) if split else (builtin_splits(), [])
     for line in left_out:
         print(line)
+    device = device_of(None).partition(":")[0]
     settings = ServiceSettings(
         folder.resolve(),
         jobs,
@@ -152,13 +153,14 @@ def serve(
         keep_s=keep_days * _DAY_S,
         splits=splits,
         language=setup_of(make_config({"language": language} if language else {})).language,
+        device="" if ray else device,
         evaluation_cache=config.evaluation_cache,
         share_verdicts=share_verdicts,
         warm=WarmLimits(
             0 if ray else warm,  # one that waits would keep its device from the cluster
             warm_minutes * 60.0,
             int(warm_gb * 2**30),
-            alone=device_of(None) != "cpu",
+            alone=device != "cpu",
         ),
     )
     listening = Listening(host, port, tls_certificate, tls_key, proxy)

@@ -180,19 +180,21 @@ def open_prompts(directory: RunDirectory, count: int) -> None:
             ledger.prompt(MANUAL)
 
 
-def _write(folder: Path, ask_id: int, number: int, prompt: Prompt) -> Path:
-    """One prompt as a file that is pleasant to read and whole to paste.
-
-    Raises `BadInputError` where it cannot be written; the ask stays open.
-    """
+def write_prompt(folder: Path, ask_id: int, number: int, text: str) -> Path:
+    """Write prompt `number` (from 0) of an ask as a file, whole to paste; return the file."""
     file = folder / f"{ask_id}.{number + 1}.md"
+    write_whole(file, text + "\n")
+    return file
+
+
+def _write(folder: Path, ask_id: int, number: int, prompt: Prompt) -> Path:
+    """Write a prompt; raise `BadInputError` where that fails: the ask stays open."""
     try:
-        write_whole(file, prompt_text(prompt) + "\n")
+        return write_prompt(folder, ask_id, number, prompt_text(prompt))
     except BadInputError as error:
         raise BadInputError(
             f"{error}; free some space and write the open prompts again with -n 0"
         ) from None
-    return file
 
 
 def _write_first(ledger: Ledger, asks: Sequence[Ask], folder: Path) -> list[str]:
@@ -229,14 +231,10 @@ def tell_one(directory: RunDirectory, ledger: Ledger, file: Path) -> str:
 
     Raises `BadInputError`, and records nothing, for a file that is no reply to an open prompt.
     """
-    match = _NAME.fullmatch(file.name)
-    if match is None:
-        if _PROMPT_NAME.fullmatch(file.name):
-            raise BadInputError(f"that is the prompt; its answer goes to {file.stem}{REPLY_SUFFIX}")
-        raise BadInputError(f"name it after its prompt: 7.1.md is answered in 7.1{REPLY_SUFFIX}")
-    ask_id, number, text = int(match[1]), int(match[2]) - 1, _reply_text(file)
+    given = read_reply(file)
+    ask_id, number = given.ask_id, given.turn
     waiting = [ask for ask in ledger.open() if ledger.batches.waits_for(ask) == ask_id]
-    turn = tell_text(directory, ledger, ask_id, number, text)
+    turn = tell_text(directory, ledger, ask_id, number, given.text)
     if isinstance(turn, Prompt):
         after = _write(file.parent, ask_id, number + 1, turn)
         told = f"taken; there is a follow-up, {turn.label}: {after.name}"
@@ -247,6 +245,25 @@ def tell_one(directory: RunDirectory, ledger: Ledger, file: Path) -> str:
     if turn.failure:
         return f"taken; no candidate: {turn.failure}"
     return f"taken; a candidate of {len(turn.candidate.source.splitlines())} lines is queued"
+
+
+@dataclass(frozen=True, slots=True)
+class FiledReply:
+    """The reply in a file: the ask, the turn (from 0) of its prompt, and the text."""
+
+    ask_id: int
+    turn: int
+    text: str
+
+
+def read_reply(file: Path) -> FiledReply:
+    """Read a reply; raise `BadInputError` for a file that is none, by its name or its text."""
+    match = _NAME.fullmatch(file.name)
+    if match is None:
+        if _PROMPT_NAME.fullmatch(file.name):
+            raise BadInputError(f"that is the prompt; its answer goes to {file.stem}{REPLY_SUFFIX}")
+        raise BadInputError(f"name it after its prompt: 7.1.md is answered in 7.1{REPLY_SUFFIX}")
+    return FiledReply(int(match[1]), int(match[2]) - 1, _reply_text(file))
 
 
 def _reply_text(file: Path) -> str:

@@ -3,14 +3,13 @@
 FastAPI reads the annotations of routes, which name local types: they are no texts here.
 """
 
-import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import Depends, FastAPI, Header, HTTPException, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -27,7 +26,7 @@ from adaexplore.serve.accounts import Account
 from adaexplore.serve.audit import log_request, open_audit
 from adaexplore.serve.episodes import Episodes
 from adaexplore.serve.guard import BoundedBody
-from adaexplore.serve.jobs import Jobs, NewJob, QuotaError
+from adaexplore.serve.jobs import Jobs, NewJob
 from adaexplore.serve.judging import Judging
 from adaexplore.serve.kernelgym import add_kernelgym
 from adaexplore.serve.messages import (
@@ -36,7 +35,6 @@ from adaexplore.serve.messages import (
     CampaignOrder,
     EvaluationOrder,
     Health,
-    JobEvent,
     JobInfo,
     JobPrompt,
     JobResult,
@@ -48,21 +46,15 @@ from adaexplore.serve.openenv import add_openenv
 from adaexplore.serve.options import Bounds
 from adaexplore.serve.orders import campaign_job, continue_job, evaluation_job, search_job
 from adaexplore.serve.page.team import TeamPages
-from adaexplore.serve.prompts import Prompts
+from adaexplore.serve.quotas import QuotaError
 from adaexplore.serve.runner import Runner
 from adaexplore.serve.splits import Split, builtin_splits
+from adaexplore.serve.streams import EventStreams
 from adaexplore.serve.tables import is_unreachable
 from adaexplore.serve.warm import WarmLimits
 
-_LOOK_S = 0.25
-ADMIT_S = 10.0
-"""Time after which a stream of events asks again if its token holds, in seconds."""
-_SEND_S = 30.0
-"""Time that a reader of events has to take one, in seconds."""
 _MOST_FAULTS = 3
 """Faults of a message that its refusal names."""
-_MOST_STREAMS = 8
-"""Streams of events that one user may have open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +62,12 @@ class ServiceSettings:
     """Settings of a service: `folder` holds all of its files.
 
     `at_once` jobs run at the same time; with 0 they wait. `store` is the PostgreSQL database of
-    runs, empty for files, and `ray` the cluster that judges, empty for this machine. A body may
-    have `most_bytes`, and takes at most `body_s` seconds. A start deletes jobs that ended `keep_s`
-    seconds before, 0 for none. Episodes of trainers are on the problems of `splits`, in `language`
-    unless they say another. `evaluation_cache` is the place of a cache of verdicts, empty for none;
-    with `share_verdicts` the users have it in common, and the prepared references that `warm`
-    limits.
+    runs, empty for files, and `ray` the cluster that judges, empty for this machine, whose `device`
+    is "cpu" or "cuda". A body may have `most_bytes`, and takes at most `body_s` seconds. A start
+    deletes jobs that ended `keep_s` seconds before, 0 for none. Episodes of trainers are on the
+    problems of `splits`, in `language` unless they say another. `evaluation_cache` is the place of
+    a cache of verdicts, empty for none; with `share_verdicts` the users have it in common, and the
+    prepared references that `warm` limits.
     """
 
     folder: Path
@@ -88,6 +80,7 @@ class ServiceSettings:
     keep_s: float = 0.0
     splits: Sequence[Split] = field(default_factory=builtin_splits)
     language: str = "triton"
+    device: str = ""
     evaluation_cache: str = ""
     share_verdicts: bool = False
     warm: WarmLimits = field(default_factory=WarmLimits)
@@ -174,7 +167,10 @@ def make_app(settings: ServiceSettings, engine: Engine) -> FastAPI:
         for (_, state), count in jobs.counts().items():
             counts[state] = counts.get(state, 0) + count
         return Health(
-            version=__version__, queued=counts.get("queued", 0), running=counts.get("running", 0)
+            version=__version__,
+            queued=counts.get("queued", 0),
+            running=counts.get("running", 0),
+            device=settings.device,
         )
 
     @app.get("/metrics")
@@ -201,8 +197,7 @@ class _Service:
         self.gate = gate
         self._settings = settings
         self._jobs = jobs
-        self._prompts = Prompts(jobs.engine)
-        self._streams: dict[str, int] = {}
+        self._streams = EventStreams(jobs, gate)
 
     def add_routes(self, app: FastAPI) -> None:
         """Add the routes to an application."""
@@ -276,13 +271,18 @@ class _Service:
         @app.get("/v1/jobs/{job_id}/prompts")
         def prompts(request: Request, job_id: str, account: caller) -> list[JobPrompt]:
             """Return the prompts of a search that wait for an answer by the caller."""
-            return self._prompts.waiting(self._job(request, account, job_id).id)
+            return self._jobs.prompts.waiting(self._job(request, account, job_id).id)
+
+        @app.get("/v1/jobs/{job_id}/replies")
+        def replies(request: Request, job_id: str, account: caller) -> list[PromptReply]:
+            """Return the answers that the prompts of a search have."""
+            return self._jobs.prompts.given(self._job(request, account, job_id).id)
 
         @app.post("/v1/jobs/{job_id}/replies", status_code=202)
         def reply(request: Request, job_id: str, given: PromptReply, account: caller) -> JobInfo:
             """Answer a prompt; the job goes on with the answer. The first one counts."""
             require(account, "search")
-            self._prompts.answer(self._job(request, account, job_id).id, given)
+            self._jobs.prompts.answer(self._job(request, account, job_id).id, given)
             return self._job(request, account, job_id)
 
         @app.get("/v1/jobs/{job_id}/files/{name:path}", response_class=FileResponse)
@@ -304,10 +304,7 @@ class _Service:
         ) -> EventSourceResponse:
             """Stream the events of a job until it has ended, as server-sent events."""
             await run_in_threadpool(self._job, request, account, job_id)
-            if self._streams.get(account.user, 0) >= _MOST_STREAMS:
-                raise HTTPException(429, f"{_MOST_STREAMS} streams of events are open, your most")
-            stream = self._stream(request, account.user, job_id, after or 0)
-            return EventSourceResponse(stream, send_timeout=_SEND_S)
+            return self._streams.open(request, account.user, job_id, after or 0)
 
     def _job(self, request: Request, account: Account, job_id: str) -> JobInfo:
         """Return a job of the caller; another user's is as unknown as one that is not there."""
@@ -323,45 +320,10 @@ class _Service:
             raise HTTPException(409, f"the job is {job.state}; it has a result once it has ended")
         return job
 
-    async def _stream(
-        self, request: Request, user: str, job_id: str, after: int
-    ) -> AsyncIterator[dict[str, Any]]:
-        if self._streams.get(user, 0) >= _MOST_STREAMS:  # some may have come at once
-            return
-        self._streams[user] = self._streams.get(user, 0) + 1
-        admitted = time.monotonic()
-        try:
-            if await run_in_threadpool(self._has_nothing_more, user, job_id, after):
-                return
-            while True:
-                if time.monotonic() - admitted > ADMIT_S:
-                    if not await run_in_threadpool(self.gate.admits, request):
-                        return
-                    admitted = time.monotonic()
-                found = await run_in_threadpool(self._jobs.events, job_id, after)
-                for event in found:
-                    after = event.number
-                    yield _sse(event)
-                    if event.type == "state" and event.text in ENDED:
-                        return
-                if not found:
-                    await asyncio.sleep(_LOOK_S)
-        finally:
-            self._streams[user] -= 1
-
-    def _has_nothing_more(self, user: str, job_id: str, after: int) -> bool:
-        """Return True for a client that comes again after the last event of a job."""
-        job = self._jobs.find(user, job_id)
-        return (job is None or job.state in ENDED) and not self._jobs.events(job_id, after)
-
 
 def _refusal(line: str) -> Response:
     """Return the answer to bad input; its line may repeat characters that UTF-8 does not have."""
     return Response(json.dumps({"detail": line}), 422, media_type="application/json")
-
-
-def _sse(event: JobEvent) -> dict[str, Any]:
-    return {"id": str(event.number), "event": event.type, "data": event.model_dump_json()}
 
 
 def _download(folder: Path, name: str) -> FileResponse:

@@ -12,6 +12,7 @@ import secrets
 import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain, repeat
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
@@ -155,6 +156,20 @@ class Client:
         """Return the prompts that a search waits with (`proposer="manual"`)."""
         answer = self._again(lambda: self._http.get(f"/v1/jobs/{job_id}/prompts"))
         return self._understood(TypeAdapter(list[JobPrompt]).validate_json, answer)
+
+    def wait_for_prompts(self, job_id: str) -> list[JobPrompt]:
+        """Return the prompts of a job once one waits for an answer, none once the job has ended."""
+        for pause_s in chain(_PAUSES_S, repeat(_PAUSES_S[-1])):
+            prompts = self.prompts(job_id)
+            if prompts or self.job(job_id).state in ENDED:
+                break
+            time.sleep(pause_s)
+        return prompts
+
+    def replies(self, job_id: str) -> list[PromptReply]:
+        """Return the answers that the prompts of a search have."""
+        answer = self._again(lambda: self._http.get(f"/v1/jobs/{job_id}/replies"))
+        return self._understood(TypeAdapter(list[PromptReply]).validate_json, answer)
 
     def reply(self, job_id: str, prompt: JobPrompt, text: str) -> JobInfo:
         """Answer a prompt; the search goes on with the answer. The first one counts."""

@@ -21,10 +21,10 @@ from adaexplore.llm.code import ReplyError, extract_code
 from adaexplore.run.training.prompts import feedback_prompt, task_prompt
 from adaexplore.search.named_rewards import REWARDS, reward_of
 from adaexplore.serve.accounts import Account
-from adaexplore.serve.jobs import QuotaError
 from adaexplore.serve.judging import Attempt, Judging
 from adaexplore.serve.messages import SOURCE_CHARACTERS, Options, ProblemSource
 from adaexplore.serve.options import Bounds, config_of
+from adaexplore.serve.quotas import QuotaError
 from adaexplore.serve.splits import Split
 
 MOST_TURNS = 100

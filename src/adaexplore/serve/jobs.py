@@ -11,33 +11,31 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Row, Select, func, insert, select, update
+from sqlalchemy import Connection, Engine, func, insert, select, update
 
 from adaexplore.core.errors import BadInputError, InfrastructureError
 from adaexplore.serve.accounts import Account
-from adaexplore.serve.messages import ENDED, JobEvent, JobInfo, JobResult, Kind, Scope, State
+from adaexplore.serve.messages import (
+    ENDED,
+    RESUMABLE,
+    JobEvent,
+    JobInfo,
+    JobResult,
+    Kind,
+    Scope,
+    State,
+)
+from adaexplore.serve.prompts import Prompts
+from adaexplore.serve.quotas import check_quota
+from adaexplore.serve.rows import add_event_row, end_row, ends_with, first_row, info_of, job_rows
 from adaexplore.serve.tables import events, jobs, prompts
 
-_DAY_S = 86_400.0
 _MOST_ATTEMPTS = 3
 """Times that a job begins without progress: one that takes its worker, or the server, down with it
 must not do so for ever."""
 POSTPONED = 75
 """Exit code of a worker whose job is to begin later: EX_TEMPFAIL of sysexits.h."""
 ORDER_NAME, REPLIES_NAME, LOG_NAME = "order.json", "replies.json", "worker.log"
-RESUMABLE: tuple[State, ...] = ("cancelled", "failed")
-"""States from which a search or a campaign can be continued."""
-
-
-class QuotaError(Exception):
-    """A quota of the user that is used up; the message is one line.
-
-    `is_brief` is true for the jobs of a user, of which one will end.
-    """
-
-    def __init__(self, message: str, *, is_brief: bool = False) -> None:
-        super().__init__(message)
-        self.is_brief = is_brief
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +51,14 @@ class NewJob:
 
 
 class Jobs:
-    """All jobs of a service; thread-safe. Each has a folder below `folder`, named by its id."""
+    """All jobs of a service; thread-safe. Each has a folder below `folder`, named by its id.
+
+    `prompts` are those of all jobs.
+    """
 
     def __init__(self, engine: Engine, folder: Path) -> None:
         self.engine = engine
+        self.prompts = Prompts(engine)
         self.folder = folder
         self._last_verdicts: dict[str, int] = {}
 
@@ -70,10 +72,10 @@ class Jobs:
         with self.engine.begin() as connection:
             known = None
             if request_key is not None:
-                known = _first(connection, account.user, jobs.c.request_key == request_key)
+                known = first_row(connection, account.user, jobs.c.request_key == request_key)
             if known:
-                return _info(known)
-            _check_quota(connection, account, new.candidates)
+                return info_of(known)
+            check_quota(connection, account, new.candidates)
             self._write_order(job_id, new.order)
             connection.execute(
                 insert(jobs).values(
@@ -88,7 +90,7 @@ class Jobs:
                 )
             )
             add_event_row(connection, job_id, "state", "queued")
-            return _info(_first(connection, account.user, jobs.c.id == job_id))
+            return info_of(first_row(connection, account.user, jobs.c.id == job_id))
 
     def _write_order(self, job_id: str, order: Mapping[str, Any]) -> None:
         folder = self.folder / job_id
@@ -105,14 +107,14 @@ class Jobs:
     def find(self, user: str, job_id: str) -> JobInfo | None:
         """Return a user's job; None for an id that is unknown or another user's."""
         with self.engine.begin() as connection:
-            row = _first(connection, user, jobs.c.id == job_id)
-        return _info(row) if row else None
+            row = first_row(connection, user, jobs.c.id == job_id)
+        return info_of(row) if row else None
 
     def find_by_key(self, user: str, request_key: str) -> JobInfo | None:
         """Return the job that a user submitted with this key."""
         with self.engine.begin() as connection:
-            row = _first(connection, user, jobs.c.request_key == request_key)
-        return _info(row) if row else None
+            row = first_row(connection, user, jobs.c.request_key == request_key)
+        return info_of(row) if row else None
 
     def order(self, job_id: str) -> dict[str, Any]:
         """Return the order of a job."""
@@ -136,27 +138,27 @@ class Jobs:
         """
         again = {"state": "queued", "attempts": 0, "error": "", "ended_at": None}
         with self.engine.begin() as connection:
-            job = _info(_first(connection, account.user, jobs.c.id == job_id))
+            job = info_of(first_row(connection, account.user, jobs.c.id == job_id))
             if job.kind == "evaluation":
                 raise BadInputError("an evaluation cannot be continued; submit it again")
             if job.state not in RESUMABLE:
                 raise BadInputError(
                     f"the job is {job.state}; one that was stopped can be continued"
                 )
-            _check_quota(connection, account, 0)
+            check_quota(connection, account, 0)
             changed = update(jobs).where(jobs.c.id == job_id, jobs.c.state == job.state)
             if connection.execute(changed.values(cancelling=False, **again)).rowcount:
                 ended = (events.c.job == job_id, events.c.type == "state", events.c.text.in_(ENDED))
                 stopped = update(events).where(*ended).values(text="stopped")
                 connection.execute(stopped)  # readers of events end with a state that ends a job
                 add_event_row(connection, job_id, "state", "queued")
-            return _info(_first(connection, account.user, jobs.c.id == job_id))
+            return info_of(first_row(connection, account.user, jobs.c.id == job_id))
 
     def of_user(self, user: str, limit: int = 100) -> list[JobInfo]:
         """Return a user's jobs, the latest first."""
         latest = select(jobs).where(jobs.c.user == user).order_by(jobs.c.number.desc())
         with self.engine.begin() as connection:
-            return [_info(row) for row in connection.execute(latest.limit(limit))]
+            return [info_of(row) for row in connection.execute(latest.limit(limit))]
 
     def result(self, job_id: str) -> JobResult:
         """Return the result of a job, empty while it has none."""
@@ -177,7 +179,7 @@ class Jobs:
     def cancel(self, job_id: str) -> State:
         """End a queued or waiting job, mark a running one for its runner; return the state."""
         with self.engine.begin() as connection:
-            row = connection.execute(_of(job_id)).one()
+            row = connection.execute(job_rows(job_id)).one()
             state: State = row.state
             if state in ("queued", "waiting"):
                 result = JobResult.model_validate(row.result)
@@ -192,7 +194,7 @@ class Jobs:
     ) -> None:
         """Record an event of a running job; with `again`, unless the last one is the same."""
         with self.engine.begin() as connection:
-            if again and _ends_with(connection, job_id, kind, text, problem, data):
+            if again and ends_with(connection, job_id, kind, text, problem, data):
                 return
             last = self._last_verdict(connection, job_id) if kind == "verdict" else -1
             is_new = kind == "verdict" and data["index"] > last
@@ -238,7 +240,7 @@ class Jobs:
             values = {"state": "running", "attempts": row.attempts + 1, "started_at": time.time()}
             connection.execute(update(jobs).where(jobs.c.id == row.id).values(values))
             add_event_row(connection, row.id, "state", "running")
-            return _info(row)
+            return info_of(row)
 
     def end(
         self, job_id: str, state: State, error: str = "", *, files: list[str], result: JobResult
@@ -246,7 +248,7 @@ class Jobs:
         """Record the end of a job, once."""
         self._last_verdicts.pop(job_id, None)
         with self.engine.begin() as connection:
-            if connection.execute(_of(job_id)).one().state in ENDED:
+            if connection.execute(job_rows(job_id)).one().state in ENDED:
                 return  # the database was lost with its answer to an earlier call
             end_row(connection, job_id, state, error, files, result)
 
@@ -307,86 +309,3 @@ class Jobs:
         for job_id in ids:
             shutil.rmtree(self.folder / job_id, ignore_errors=True)
         return len(ids)
-
-
-def _of(job_id: str) -> Select[Any]:
-    return select(jobs).where(jobs.c.id == job_id)
-
-
-def _first(connection: Connection, user: str, which: Any) -> Row[Any] | None:
-    return connection.execute(select(jobs).where(jobs.c.user == user, which)).first()
-
-
-def _check_quota(connection: Connection, account: Account, candidates: int) -> None:
-    mine = jobs.c.user == account.user
-    active = select(func.count()).where(mine, jobs.c.state.in_(("queued", "running")))
-    if (connection.execute(active).scalar() or 0) >= account.most_jobs:
-        most = account.most_jobs
-        raise QuotaError(
-            f"{most} jobs are queued or running, your most; wait for one", is_brief=True
-        )
-    day = select(func.coalesce(func.sum(jobs.c.candidates), 0)).where(
-        mine, jobs.c.created_at > time.time() - _DAY_S
-    )
-    used: int = connection.execute(day).scalar() or 0
-    if used + candidates > account.most_candidates:
-        raise QuotaError(
-            f"{used} of your {account.most_candidates} candidates of a day are taken, and this job "
-            f"may judge {candidates}"
-        )
-
-
-def add_event_row(
-    connection: Connection,
-    job_id: str,
-    kind: str,
-    text: str = "",
-    problem: str = "",
-    data: Any = None,
-) -> None:
-    """Add an event to a job within a transaction."""
-    last = connection.execute(select(func.max(events.c.number)).where(events.c.job == job_id))
-    connection.execute(
-        insert(events).values(
-            job=job_id,
-            number=(last.scalar() or 0) + 1,
-            type=kind,
-            text=text,
-            problem=problem,
-            data=data or {},
-        )
-    )
-
-
-def _ends_with(connection: Connection, job_id: str, *event: Any) -> bool:
-    """Return True if the last event of a job has this type, text, problem and data."""
-    latest = select(events).where(events.c.job == job_id).order_by(events.c.number.desc())
-    row = connection.execute(latest.limit(1)).first()
-    *words, data = event
-    return row is not None and [row.type, row.text, row.problem, row.data] == [*words, data or {}]
-
-
-def end_row(
-    connection: Connection,
-    job_id: str,
-    state: State,
-    error: str = "",
-    files: list[str] | None = None,
-    result: JobResult | None = None,
-) -> None:
-    """End a job within a transaction."""
-    values = {
-        "state": state,
-        "error": error,
-        "ended_at": time.time(),
-        "files": files or [],
-        "result": (result or JobResult()).model_dump(mode="json"),
-    }
-    connection.execute(update(jobs).where(jobs.c.id == job_id).values(values))
-    add_event_row(connection, job_id, "state", state)
-
-
-def _info(row: Row[Any] | None) -> JobInfo:
-    assert row is not None
-    names = JobInfo.model_fields
-    return JobInfo(**{name: value for name, value in row._mapping.items() if name in names})

@@ -13,6 +13,8 @@ Scope = Literal["evaluate", "search", "campaign", "models", "metrics"]
 """Rights of a token: the kinds of jobs, asking the server's language models, reading `/metrics`."""
 
 ENDED: tuple[State, ...] = ("done", "failed", "cancelled")
+RESUMABLE: tuple[State, ...] = ("cancelled", "failed")
+"""States from which a search or a campaign can be continued."""
 SOURCE_CHARACTERS = 1_000_000
 MOST_CANDIDATES = 1000
 MOST_PROBLEMS = 500
@@ -115,7 +117,8 @@ class JobResult(Message):
     `verdicts` are the evaluations of an evaluation job in the order of its candidates, in the form
     that `adaexplore evaluate --json` prints. `labels` are the problem's. `headline` sums up a
     search. `summary` is that of a campaign, in the form of `adaexplore campaign --json`.
-    `bad_input` is true where a job failed by its order, such as a reference that cannot be judged.
+    `bad_input` is true where a job failed by its order, and `bad_problem` where its problem is the
+    reason, such as a reference that cannot be judged.
     """
 
     verdicts: list[dict[str, Any]] = []
@@ -123,11 +126,13 @@ class JobResult(Message):
     headline: str = ""
     summary: dict[str, Any] = {}
     bad_input: bool = False
+    bad_problem: bool = False
 
 
 class Health(Message):
-    """State of the service."""
+    """State of the service; its device is "cpu" or "cuda", empty where a cluster has them."""
 
     version: str
     queued: int
     running: int
+    device: str = ""

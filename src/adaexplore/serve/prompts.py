@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import Engine, insert, select, update
+from sqlalchemy import ColumnElement, Engine, insert, select, update
 
 from adaexplore.core.errors import BadInputError
-from adaexplore.serve.jobs import add_event_row, end_row
-from adaexplore.serve.messages import ENDED, JobPrompt, JobResult, PromptReply
+from adaexplore.serve.messages import ENDED, RESUMABLE, JobPrompt, JobResult, PromptReply
+from adaexplore.serve.rows import add_event_row, end_row
 from adaexplore.serve.tables import jobs, prompts
 
 
@@ -40,11 +40,12 @@ class Prompts:
         The same answer may come twice. Raises `BadInputError` for a job that has ended, a prompt
         that is not there, and one with another answer.
         """
-        number = f"ask {given.ask}, turn {given.turn}"
+        number = f"ask {given.ask}, turn {given.turn + 1}"  # as people count
         with self._engine.begin() as connection:
             state = connection.execute(select(jobs.c.state).where(jobs.c.id == job_id)).scalar_one()
             if state in ENDED:
-                raise BadInputError(f"the job is {state}; continue it first")
+                way = "; continue it first" if state in RESUMABLE else ""
+                raise BadInputError(f"the job is {state}{way}")
             here = (
                 prompts.c.job == job_id,
                 prompts.c.ask == given.ask,
@@ -62,8 +63,15 @@ class Prompts:
 
     def replies(self, job_id: str) -> list[PromptReply]:
         """Return the answers that the records of a search do not have yet, as far as is known."""
-        new = (prompts.c.job == job_id, prompts.c.reply.is_not(None), ~prompts.c.taken)
-        chosen = select(prompts).where(*new).order_by(prompts.c.ask, prompts.c.turn)
+        return self._given(job_id, ~prompts.c.taken)
+
+    def given(self, job_id: str) -> list[PromptReply]:
+        """Return all answers to the prompts of a job."""
+        return self._given(job_id)
+
+    def _given(self, job_id: str, *which: ColumnElement[bool]) -> list[PromptReply]:
+        answered = (prompts.c.job == job_id, prompts.c.reply.is_not(None), *which)
+        chosen = select(prompts).where(*answered).order_by(prompts.c.ask, prompts.c.turn)
         with self._engine.begin() as connection:
             rows = connection.execute(chosen)
             return [PromptReply(ask=row.ask, turn=row.turn, reply=row.reply) for row in rows]

@@ -18,7 +18,6 @@ from sqlalchemy.exc import DBAPIError
 from adaexplore.run.session import INTERRUPTED
 from adaexplore.serve.jobs import LOG_NAME, ORDER_NAME, POSTPONED, REPLIES_NAME, Jobs
 from adaexplore.serve.messages import JobInfo, JobPrompt, JobResult, PromptReply
-from adaexplore.serve.prompts import Prompts
 from adaexplore.serve.tables import is_unreachable
 from adaexplore.serve.warm import WarmLimits, WarmPool
 
@@ -64,7 +63,6 @@ class Runner:
 
     def __init__(self, jobs: Jobs, at_once: int, warm: WarmLimits) -> None:
         self._jobs = jobs
-        self._prompts = Prompts(jobs.engine)
         self._warm: WarmPool[_Running] = WarmPool(warm)
         self._at_once = at_once
         self._running: list[_Running] = []
@@ -158,7 +156,7 @@ class Runner:
     def _begin(self, job: JobInfo) -> _Running:
         self._warm.make_room()
         folder, key = self._jobs.folder / job.id, self._key(job)
-        replies = self._prompts.replies(job.id)
+        replies = self._jobs.prompts.replies(job.id)
         given = [reply.model_dump() for reply in replies]
         (folder / REPLIES_NAME).write_text(json.dumps(given), encoding="utf-8")
         with (folder / LOG_NAME).open("ab") as log:
@@ -199,7 +197,7 @@ class Runner:
                 running.prompts = [JobPrompt.model_validate(prompt) for prompt in asked]
             case "error":
                 running.error = message["text"]
-                running.result = JobResult(bad_input=message["data"]["bad_input"])
+                running.result = JobResult(**message["data"])
             case "ready":
                 running.ready = True
             case kind:
@@ -253,7 +251,7 @@ class Runner:
             self._jobs.end(job_id, "failed", running.error, files=running.files, result=result)
         elif status == 0 and running.prompts:
             files, taken = running.files, running.replies
-            self._prompts.wait(job_id, running.prompts, taken, files=files, result=result)
+            self._jobs.prompts.wait(job_id, running.prompts, taken, files=files, result=result)
         elif status == 0 and running.result:
             self._jobs.end(job_id, "done", files=running.files, result=result)
         elif status < 0:

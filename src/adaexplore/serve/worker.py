@@ -29,6 +29,7 @@ from adaexplore.core.config import Config
 from adaexplore.core.errors import (
     AdaExploreError,
     BadInputError,
+    BadProblemError,
     ClusterGoneError,
     DatabaseGoneError,
     NoClusterError,
@@ -37,7 +38,7 @@ from adaexplore.core.evaluation import Evaluation
 from adaexplore.core.evaluation_json import evaluation_to_json
 from adaexplore.core.problem import Problem
 from adaexplore.core.protocols.evaluator import Evaluator
-from adaexplore.core.protocols.listener import Event, follow
+from adaexplore.core.protocols.listener import Event, Prepared, follow
 from adaexplore.report.campaign.html import render_campaign
 from adaexplore.run import explore as application
 from adaexplore.run.api import syntax_failure
@@ -108,8 +109,12 @@ class JobWorker:
         with ExitStack() as stack:
             running = follow(application.start_session(stack, problem, config), self._hear)
             facts = running.evaluator.prepare()
+            prepared = message_of(Prepared(facts))
+            device = running.environment.gpu or problem.device
+            prepared["data"] |= {"device": device, "problem_digest": problem.digest}
             sources: list[str] | None = self._order["candidates"]
             while sources is not None:
+                self._say(prepared)
                 verdicts = self._judge(sources, problem, running.evaluator)
                 self._end({"verdicts": verdicts, "labels": dict(facts.labels)}, [])
                 sources = self._next_candidates()
@@ -252,8 +257,9 @@ def main() -> None:
         say({"type": "notice", "text": _NO_SPACE})
         sys.exit(POSTPONED)
     except AdaExploreError as error:
-        bad_input = isinstance(error, BadInputError)
-        say({"type": "error", "text": str(error), "data": {"bad_input": bad_input}})
+        causes = {"bad_input": BadInputError, "bad_problem": BadProblemError}
+        data = {name: isinstance(error, kind) for name, kind in causes.items()}
+        say({"type": "error", "text": str(error), "data": data})
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)

@@ -23,7 +23,8 @@ BENCH_FORMAT = 1
 class BenchManifest:
     """The order of a judged benchmark; `config` is the configuration as plain data.
 
-    `left_out` are the answers that were found and are not judged.
+    `left_out` are the answers that were found and are not judged. `server` is the address of the
+    service that judges, empty for this machine.
     """
 
     benchmark: str
@@ -32,6 +33,7 @@ class BenchManifest:
     or_looser: bool
     entries: tuple[BenchEntry, ...]
     left_out: tuple[LeftOutAnswer, ...] = ()
+    server: str = ""
 
 
 def is_bench(path: Path) -> bool:

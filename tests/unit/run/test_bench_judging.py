@@ -12,7 +12,8 @@ from adaexplore.core.errors import BadProblemError, InfrastructureError
 from adaexplore.core.evaluation import Failed
 from adaexplore.core.facts import ReferenceFacts
 from adaexplore.problems.benchmarks.arguments import NO_COUNTERPART
-from adaexplore.run.bench import judge
+from adaexplore.run.bench import local
+from adaexplore.run.bench.judge import BenchJudging
 from adaexplore.run.job import Servers
 from adaexplore.store.bench import BenchManifest, create_bench, read_verdicts
 
@@ -54,12 +55,12 @@ def judging(tmp_path, monkeypatch):
         def chosen(server, problem, config):
             return looser if looser and config.precision == "half" else evaluator
 
-        monkeypatch.setattr(judge, "evaluator_on", chosen)
-        monkeypatch.setattr(judge, "describe", lambda *_: Environment())
-        monkeypatch.setattr(judge, "device_of", lambda name: name)
-        monkeypatch.setattr(judge, "load_problem", lambda *_: problem)
+        monkeypatch.setattr(local, "evaluator_on", chosen)
+        monkeypatch.setattr(local, "describe", lambda *_: Environment())
+        monkeypatch.setattr(local, "device_of", lambda name: name)
+        monkeypatch.setattr(local, "load_problem", lambda *_: problem)
         monkeypatch.setattr(Servers, "get", lambda *_: None)
-        problem = judge.Problem("one", PROBLEM, "triton", device)
+        problem = local.Problem("one", PROBLEM, "triton", device)
         entries = tuple(
             BenchEntry("c", f"1/{i}", "level 1", f"{i}.py", "p.py", f"{i}.py", f"{i}", adapted)
             for i in range(len(sources))
@@ -71,7 +72,8 @@ def judging(tmp_path, monkeypatch):
             create_bench(path, manifest, files)
         manifest = BenchManifest("b", "c", {}, or_looser=looser is not None, entries=entries)
         config = Config(device=device, **options)
-        judge.BenchJudging(path, manifest, config, lambda _: None).run()
+        judge = local.LocalGroupJudge(path, config)
+        BenchJudging(path, manifest, config, judge, lambda _: None).run()
         return read_verdicts(path, entries)
 
     return judging
@@ -131,12 +133,12 @@ def test_the_language_of_an_answer_on_a_gpu_is_seen_in_its_source(judging):
 def test_the_benchmark_tests_every_answer_once_whatever_we_find(judging, monkeypatch):
     seen = []
 
-    class Told(judge.OwnTests):
+    class Told(local.OwnTests):
         def tested(self, entry, server, device):
             seen.append(entry.key)
             return replace(entry, theirs=TheirVerdict("called", right=True, called=True))
 
-    monkeypatch.setattr(judge, "OwnTests", Told)
+    monkeypatch.setattr(local, "OwnTests", Told)
     verdicts = {"a = 1": WRONG, "a = 2": BadProblemError("it is random")}
     found = judging(GivenEvaluator(verdicts), *verdicts)
     assert [one.entry.theirs.right for one in found] == [True, True]

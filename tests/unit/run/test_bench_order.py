@@ -7,7 +7,7 @@ import pytest
 from adaexplore.core.bench import BenchVerdict, TheirVerdict
 from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.protocols.benchmark import Answer, BenchmarkTask
+from adaexplore.core.protocols.benchmark import Answer, BenchmarkTask, OwnTest
 from adaexplore.problems.benchmarks import benchmark_named, kernelbench
 from adaexplore.problems.benchmarks.selection import TaskSelection
 from adaexplore.run.bench.order import BenchOrder, collect
@@ -123,3 +123,32 @@ def test_an_answer_that_cannot_be_judged_is_left_out_with_the_reason(tmp_path):
 def test_a_folder_of_answers_that_cannot_be_judged_is_refused(tmp_path):
     with pytest.raises(BadInputError, match="none of 2 answers can be judged; a: it has several"):
         collect_unread(tmp_path, "")
+
+
+class Demanding(Unread):
+    """A benchmark whose task has files beside it, or whose answer has a test of its own."""
+
+    def __init__(self, files=None, test=None):
+        self._files, self._test = files or {}, test
+
+    def tasks(self, data):
+        return [BenchmarkTask("a", "all", "a.py", "class Model: ...", self._files)]
+
+    def answers(self, folder, data):
+        return [Answer("a", "a", ANSWER, test=self._test)]
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "complaint"),
+    [
+        (Demanding(files={"sizes.py": ""}), "a is not one Python file"),
+        (Demanding(test=OwnTest("", "")), "own test of the answer to a runs on the machine itself"),
+    ],
+)
+def test_a_service_gets_no_problem_of_several_files_and_runs_no_test(
+    tmp_path, benchmark, complaint
+):
+    order = BenchOrder(benchmark, {"ours": tmp_path}, tmp_path, server="http://there")
+    with pytest.raises(BadInputError, match=complaint):
+        collect(order, tmp_path / "run", Config(), "adaexplore bench")
+    assert not (tmp_path / "run").exists()

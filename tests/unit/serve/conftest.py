@@ -1,8 +1,11 @@
+import sys
 import time
+from typing import NamedTuple
 
 import pytest
 from services import running
 
+from adaexplore.cli import main
 from adaexplore.serve.guard import TimedProtocol
 
 
@@ -29,3 +32,27 @@ def service(tmp_path_factory, new_store):
 def fresh_user(service):
     """The token of a user without jobs."""
     return service.new_token(f"user{time.monotonic_ns()}")
+
+
+class Done(NamedTuple):
+    """Exit code and output of a command."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def jobs_command(service, fresh_user, monkeypatch, capsys, tmp_path):
+    """Run `adaexplore jobs` as a user of the service."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ADAEXPLORE_TOKEN", fresh_user)
+
+    def run(*words: str, server: str = service.url) -> Done:
+        named = ["--server", server] if server else []
+        monkeypatch.setattr(sys, "argv", ["adaexplore", "jobs", *words, *named])
+        with pytest.raises(SystemExit) as end:
+            main()
+        return Done(end.value.code or 0, *capsys.readouterr())
+
+    return run

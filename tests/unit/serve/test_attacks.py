@@ -11,7 +11,7 @@ import pytest
 from services import PROBLEM, RIGHT, running
 from sqlalchemy import update
 
-from adaexplore.serve import app
+from adaexplore.serve import streams
 from adaexplore.serve.accounts import revoke_token
 from adaexplore.serve.client import ServiceError, problem_of
 from adaexplore.serve.tables import jobs
@@ -360,7 +360,7 @@ def test_headers_that_no_client_sends_are_refused(service, job, path, name, valu
 
 
 def test_a_stream_of_events_ends_with_its_token(service, monkeypatch):
-    monkeypatch.setattr(app, "ADMIT_S", 0.1)
+    monkeypatch.setattr(streams, "ADMIT_S", 0.1)
     token = service.new_token("leaver")
     order = service.ask("POST", "/v1/evaluations", token, json=ORDER).json()["id"]
     url, headers = f"{service.url}/v1/jobs/{order}/events", {"Authorization": f"Bearer {token}"}

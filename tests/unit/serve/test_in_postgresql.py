@@ -5,6 +5,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import httpx
 import psycopg
 import pytest
 from live_runs import make_run
@@ -108,6 +109,30 @@ def test_a_service_outlives_its_database(tmp_path, store, postgresql, eventually
         job = client.submit_evaluation(problem_of("p", "x = 1"), ["x"], {})
         assert eventually(lambda: client.job(job.id).state == "failed")
         assert service.ask("GET", "/health").status_code == 200
+
+
+def test_a_stream_of_events_ends_in_one_line_and_its_reader_goes_on(
+    tmp_path, store, postgresql, capfd
+):
+    with running(tmp_path, store=store) as service, service.client() as client:
+        job = client.submit_search(problem_of("p", "x = 1"), {})
+        path, headers = f"/v1/jobs/{job.id}/events", {"Authorization": f"Bearer {service.token}"}
+        events = client.events(job.id)
+        assert next(events).text == "queued"
+        with httpx.stream("GET", service.url + path, headers=headers, timeout=20) as stream:
+            lines = stream.iter_lines()
+            assert next(lines)
+            postgresql.kill()
+            try:
+                for _ in lines:  # to an end that is none of the connection
+                    pass
+            finally:
+                postgresql.start()
+        client.cancel(job.id)
+        assert [event.text for event in events] == ["cancelled"]
+    told = capfd.readouterr().err
+    assert "a stream of events has ended: the database cannot be reached now" in told
+    assert "Traceback" not in told
 
 
 def test_texts_that_postgresql_has_not_are_kept(tmp_path, store):

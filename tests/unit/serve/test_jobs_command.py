@@ -1,42 +1,15 @@
 """The commands for the jobs of a service, once the command that submitted one has ended."""
 
 import json
-import sys
-from typing import NamedTuple
 
 import pytest
 from services import PROBLEM, RIGHT
 
-from adaexplore.cli import main
 from adaexplore.serve.client import problem_of
 from adaexplore.serve.jobs import Jobs
 from adaexplore.serve.messages import JobResult
 
 UNKNOWN = "0" * 24
-
-
-class Done(NamedTuple):
-    """Exit code and output of a command."""
-
-    code: int
-    out: str
-    err: str
-
-
-@pytest.fixture
-def jobs_command(service, fresh_user, monkeypatch, capsys, tmp_path):
-    """Run `adaexplore jobs` as a user of the service."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("ADAEXPLORE_TOKEN", fresh_user)
-
-    def run(*words: str, server: str = service.url) -> Done:
-        named = ["--server", server] if server else []
-        monkeypatch.setattr(sys, "argv", ["adaexplore", "jobs", *words, *named])
-        with pytest.raises(SystemExit) as end:
-            main()
-        return Done(end.value.code or 0, *capsys.readouterr())
-
-    return run
 
 
 @pytest.fixture

@@ -14,10 +14,11 @@ from adaexplore.cli import main
 from adaexplore.core.errors import BadInputError
 from adaexplore.serve import worker
 from adaexplore.serve.client import Client, ServiceError, problem_of
-from adaexplore.serve.jobs import Jobs, NewJob, QuotaError
+from adaexplore.serve.jobs import Jobs, NewJob
 from adaexplore.serve.messages import JobPrompt, JobResult, PromptReply
 from adaexplore.serve.page.shelf import entry_of
 from adaexplore.serve.prompts import Prompts
+from adaexplore.serve.quotas import QuotaError
 from adaexplore.serve.tables import open_folder
 from adaexplore.serve.worker import JobWorker
 from adaexplore.store import read_run
@@ -108,13 +109,18 @@ def test_any_number_of_answers_is_no_loss_of_a_worker(jobs, prompts):
 
 def test_the_first_answer_counts_and_none_after_the_end(jobs, prompts):
     job = waiting_job(jobs)
-    with pytest.raises(BadInputError, match="ask 7, turn 0: no such prompt waits"):
+    with pytest.raises(BadInputError, match="ask 7, turn 1: no such prompt waits"):
         prompts.answer(job, PromptReply(ask=7, turn=0, reply="x"))
     prompts.answer(job, ANSWER)
     with pytest.raises(BadInputError, match="the first answer counts"):
         prompts.answer(job, PromptReply(ask=1, turn=0, reply="other"))
     jobs.cancel(job)
     with pytest.raises(BadInputError, match="the job is cancelled; continue it first"):
+        prompts.answer(job, ANSWER)
+    jobs.go_on(EVERYTHING, job)
+    jobs.take_next()
+    jobs.end(job, "done", **NOTHING)
+    with pytest.raises(BadInputError, match=r"the job is done\Z"):
         prompts.answer(job, ANSWER)
 
 

@@ -11,8 +11,9 @@ from services import EVERYTHING
 from sqlalchemy import event
 
 from adaexplore.core.errors import BadInputError, InfrastructureError
-from adaexplore.serve.jobs import Jobs, NewJob, QuotaError
+from adaexplore.serve.jobs import Jobs, NewJob
 from adaexplore.serve.messages import JobResult
+from adaexplore.serve.quotas import QuotaError
 from adaexplore.serve.tables import open_folder
 
 

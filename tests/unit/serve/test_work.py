@@ -136,8 +136,9 @@ def test_a_batch_by_a_stranger(service, listener, attacking):
     with service.client() as client:
         for candidates, statuses in ((CANDIDATES, STATUSES), (CANDIDATES[1:2], STATUSES[1:2])):
             job = client.submit_evaluation(attacking, candidates, {"language": "cpp"})
-            worked = "working" in [event.type for event in client.events(job.id)]
-            assert worked == (candidates is CANDIDATES)
+            events = {event.type: event for event in client.events(job.id)}
+            assert ("working" in events) == (candidates is CANDIDATES)
+            assert events["prepared"].data["device"] == "cpu"
             assert statuses_of(client, job) == statuses
     assert listener[1] == []
 

@@ -4,30 +4,19 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from queue import SimpleQueue
+from typing import Protocol
 
 from adaexplore.core.bench import BenchEntry, BenchVerdict
-from adaexplore.core.candidate import Candidate
 from adaexplore.core.config import Config
-from adaexplore.core.environment import Environment
-from adaexplore.core.errors import (
-    AdaExploreError,
-    BadInputError,
-    BadProblemError,
-)
+from adaexplore.core.errors import BadInputError
 from adaexplore.core.evaluation import Evaluation, Failed
-from adaexplore.core.problem import PRECISIONS, Language, Precision, Problem
+from adaexplore.core.problem import PRECISIONS, Language, Precision
 from adaexplore.problems.benchmarks.arguments import NO_COUNTERPART
-from adaexplore.run.api import read_source, syntax_failure
-from adaexplore.run.bench.own_tests import OwnTests
-from adaexplore.run.job import Servers
-from adaexplore.run.processes import describe, evaluator_on
-from adaexplore.run.session import device_of, load_problem
-from adaexplore.run.take_over import taking_over
+from adaexplore.run.api import read_source
 from adaexplore.run.workers import map_parallel
 from adaexplore.store.bench import (
     BenchManifest,
@@ -42,10 +31,11 @@ HOPELESS = 0.1
 
 _BUILT = re.compile(r"\bload_inline\b|\bcpp_extension\b")
 OnVerdict = Callable[[BenchVerdict], None]
+Verdicts = Generator[BenchVerdict, None, None]
 
 
 @dataclass(frozen=True, slots=True)
-class _Group:
+class Group:
     """Answers to one problem in one language: they share a judge."""
 
     problem: str
@@ -55,35 +45,50 @@ class _Group:
     """The verdicts of the stricter class before, by the entry's id."""
 
 
+class GroupJudge(Protocol):
+    """A place that judges answers: this machine, or a service. Threads share it."""
+
+    @property
+    def has_gpu(self) -> bool:
+        """True where answers are kernels for a GPU."""
+        ...
+
+    def device(self) -> AbstractContextManager[str]:
+        """Hold a device for a group; its name ("cpu", "cuda:0"), empty where it is not known."""
+        ...
+
+    def judge(self, group: Group, precision: Precision, device: str) -> Verdicts:
+        """Yield a verdict on each answer of a group in one class, in order."""
+        ...
+
+    def stop(self) -> None:
+        """End what is at work; another thread calls it."""
+        ...
+
+
 class BenchJudging:
     """Judges the open entries of a folder, `config.parallel` problems at once.
 
-    `config.device` may name several devices by commas. `config.budget` is a time; entries that are
-    at work when it is over stay open. `tell` gets every verdict once it is recorded; one thread at
-    a time calls it.
+    `config.budget` is a time; entries that are at work when it is over stay open. `tell` gets every
+    verdict once it is recorded; one thread at a time calls it.
     """
 
     def __init__(
-        self, path: Path, manifest: BenchManifest, config: Config, tell: OnVerdict
+        self,
+        path: Path,
+        manifest: BenchManifest,
+        config: Config,
+        judge: GroupJudge,
+        tell: OnVerdict,
     ) -> None:
         self._path = path
         self._manifest = manifest
         self._config = config
+        self._place = judge
         self._tell = tell
-        if config.ray:
-            raise BadInputError("--ray: answers are judged on this machine; leave it out")
         self._limit_s = _time_limit(config)
-        asked = config.device.split(",") if config.device else [None]
-        self._names = [device_of(name and name.strip()) for name in asked]
-        self._devices: SimpleQueue[str] = SimpleQueue()
-        for i in range(config.parallel):
-            self._devices.put(self._names[i % len(self._names)])
-        self._servers = Servers()
-        self._own_tests = OwnTests(path, config.timeout_s, int(config.memory_gb * 2**30))
         self._over = threading.Event()
         self._recording = threading.Lock()
-        self._describing = threading.Lock()
-        self._environments: dict[tuple[str, Language], Environment] = {}
 
     def run(self) -> None:
         """Judge until nothing is open or the time is over; every verdict is recorded at once.
@@ -106,27 +111,26 @@ class BenchJudging:
 
     def _stop(self) -> None:
         self._over.set()
-        self._servers.close()
+        self._place.stop()
 
-    def _groups(self, entries: Sequence[BenchEntry]) -> list[_Group]:
+    def _groups(self, entries: Sequence[BenchEntry]) -> list[Group]:
         """Return the entries by problem and language, in the order of the first of each."""
         members: dict[tuple[str, Language], list[BenchEntry]] = {}
         for entry in entries:
             language = self._config.language or self._language(entry)
             members.setdefault((entry.problem, language), []).append(entry)
-        return [_Group(*key, tuple(some)) for key, some in members.items()]
+        return [Group(*key, tuple(some)) for key, some in members.items()]
 
     def _language(self, entry: BenchEntry) -> Language:
         """Return the language of an answer's kernels, as its judge must know it."""
-        if self._names == ["cpu"]:
+        if not self._place.has_gpu:
             return "cpp"
         source = read_source(self._path / entry.answer)
         return "cuda" if _BUILT.search(source) else "triton"
 
-    def _judge(self, group: _Group) -> None:
+    def _judge(self, group: Group) -> None:
         """Judge a group, and what may pass as looser in the looser classes after it."""
-        device = self._devices.get()
-        try:
+        with self._place.device() as device:
             classes = self._classes(device)
             for precision in classes:
                 if group.entries and not self._over.is_set():
@@ -135,8 +139,6 @@ class BenchJudging:
                     entries = tuple(verdict.entry for verdict in left)
                     stricter = {verdict.entry.id: verdict for verdict in left}
                     group = replace(group, entries=entries, stricter=stricter)
-        finally:
-            self._devices.put(device)
 
     def _classes(self, device: str) -> Sequence[Precision]:
         """Return the classes to judge in, strictest first; there is no TF32 on a CPU."""
@@ -145,53 +147,22 @@ class BenchJudging:
         return (PRECISIONS[first], *(p for p in looser if p != "tf32" or device != "cpu"))
 
     def _judge_in(
-        self, group: _Group, precision: Precision, device: str, *, is_last: bool
+        self, group: Group, precision: Precision, device: str, *, is_last: bool
     ) -> list[BenchVerdict]:
         """Judge a group in one class; return the verdicts on what to judge in a looser one."""
-        given = {"device": device, "language": group.language, "precision": precision}
-        config = self._config.model_copy(update=given)
-        blank = BenchVerdict(group.entries[0], precision, group.language, device, None)
-        pending, looser = list(group.entries), list[BenchVerdict]()
-        try:
-            problem = load_problem(self._path / group.problem, config)
-            server = self._servers.get(problem)
-            pending = [self._own_tests.tested(entry, server, device) for entry in pending]
-            environment = self._environment(problem)
-            blank = replace(blank, device=environment.gpu or device)
-            with (
-                closing(evaluator_on(server, problem, config)) as judge,
-                taking_over(judge, problem, config, environment) as evaluator,
-            ):
-                labels = evaluator.prepare().labels
-                blank = replace(blank, problem_digest=problem.digest, labels=labels)
-                while pending and not self._over.is_set():
-                    entry = pending[0]
-                    candidate = Candidate(read_source(self._path / entry.answer), group.language)
-                    found = syntax_failure(candidate) or evaluator.evaluate(candidate)
-                    verdict = _verdict(blank, entry, found)
-                    if _may_pass_looser(found) and not is_last:
-                        looser.append(verdict)
-                    else:
-                        self._record(verdict)
-                    del pending[0]
-        except BadProblemError as error:
-            for entry in pending:
-                unjudged = replace(blank, entry=entry, unjudged=str(error))
-                stricter = group.stricter.get(entry.id)
-                self._record(_standing(stricter, unjudged) if stricter else unjudged)
-        except (AdaExploreError, OSError, RuntimeError) as error:
-            lost = Failed("infra_error", f"{type(error).__name__}: {error}")
-            for entry in pending:
-                self._record(replace(blank, entry=entry, evaluation=lost))
+        looser = []
+        with closing(self._place.judge(group, precision, device)) as verdicts:
+            for verdict in verdicts:
+                if self._over.is_set():
+                    break
+                stricter = group.stricter.get(verdict.entry.id)
+                if verdict.unjudged and stricter:
+                    self._record(_standing(stricter, verdict))
+                elif not is_last and _may_pass_looser(verdict.evaluation):
+                    looser.append(verdict)
+                else:
+                    self._record(verdict)
         return looser
-
-    def _environment(self, problem: Problem) -> Environment:
-        """Return the description of the machine, made once for a device and a language."""
-        with self._describing:
-            key = (problem.device, problem.language)
-            if key not in self._environments:
-                self._environments[key] = describe(self._servers.get(problem), problem)
-            return self._environments[key]
 
     def _record(self, verdict: BenchVerdict) -> None:
         """Record a verdict, unless the end of the time made it."""
@@ -208,7 +179,8 @@ def open_entries(path: Path, manifest: BenchManifest) -> list[BenchEntry]:
     return [entry for entry in manifest.entries if entry.id not in done]
 
 
-def _verdict(blank: BenchVerdict, entry: BenchEntry, found: Evaluation) -> BenchVerdict:
+def verdict_on(blank: BenchVerdict, entry: BenchEntry, found: Evaluation) -> BenchVerdict:
+    """Return `blank` with an entry and the evaluation of its answer, if anybody can call that."""
     if entry.adapted and isinstance(found, Failed) and NO_COUNTERPART in found.reason:
         return replace(blank, entry=entry, unjudged=found.reason)
     return replace(blank, entry=entry, evaluation=found)
@@ -222,9 +194,9 @@ def _standing(stricter: BenchVerdict, unjudged: BenchVerdict) -> BenchVerdict:
     return replace(stricter, evaluation=replace(found, reason=reason))
 
 
-def _may_pass_looser(found: Evaluation) -> bool:
-    error = found.error
-    return found.status == "wrong_output" and error is not None and error < HOPELESS
+def _may_pass_looser(found: Evaluation | None) -> bool:
+    error = found.error if found and found.status == "wrong_output" else None
+    return error is not None and error < HOPELESS
 
 
 def _time_limit(config: Config) -> float | None:

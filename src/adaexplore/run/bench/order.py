@@ -27,7 +27,8 @@ class BenchOrder:
     `data` is a checkout of the benchmark, None where the answers bring their problems with them.
     `collections` maps a name to a folder of answers. Of each, the answers to the tasks of
     `selection` are judged, and of those as many as its sample has. With `or_looser`, an answer that
-    is wrong by its rounding is judged in the looser precision classes too.
+    is wrong by its rounding is judged in the looser precision classes too. `server` is the address
+    of the service that judges, empty for this machine.
     """
 
     benchmark: Benchmark
@@ -35,6 +36,7 @@ class BenchOrder:
     data: Path | None = None
     selection: TaskSelection = _ALL
     or_looser: bool = False
+    server: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,8 @@ def collect(order: BenchOrder, path: Path, config: Config, command: str) -> Benc
     meant = order.selection.keys_of(every)
     turns = [_drawn(order, name, some, meant) for name, some in bound.items()]
     chosen = [one for one in chain.from_iterable(zip_longest(*turns)) if one]
+    if order.server:
+        _require_one_file(chosen)
     files: dict[str, str] = {}
     manifest = BenchManifest(
         benchmark=order.benchmark.name,
@@ -70,9 +74,26 @@ def collect(order: BenchOrder, path: Path, config: Config, command: str) -> Benc
         or_looser=order.or_looser,
         entries=tuple(_entry(one, files) for one in chosen),
         left_out=tuple(left_out),
+        server=order.server,
     )
     create_bench(path, manifest, files)
     return manifest
+
+
+def _require_one_file(chosen: Sequence[_Chosen]) -> None:
+    """Raise `BadInputError` for what a service cannot judge."""
+    for one in chosen:
+        key = one.task.key
+        if one.task.files or not one.task.name.endswith(".py"):
+            raise BadInputError(
+                f"--server: {key} is not one Python file; choose others by --problems, or judge "
+                "without --server"
+            )
+        if one.answer.test:
+            raise BadInputError(
+                f"--server: the benchmark's own test of the answer to {key} runs on the machine "
+                "itself; judge without --server"
+            )
 
 
 def _of_data(order: BenchOrder) -> tuple[dict[str, BenchmarkTask], dict[str, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any
 
 from sse_starlette import EventSourceResponse
@@ -19,6 +19,7 @@ from adaexplore.serve.page.guard import HEADERS, FormGuard
 from adaexplore.serve.page.library import Library
 from adaexplore.serve.page.shelf import Entry
 from adaexplore.serve.page.views import Reader, Views, bundle
+from adaexplore.serve.streams import until_lost
 
 _LOOK_S = 0.4
 """Time between two looks at the records, in seconds; longer where a look takes long."""
@@ -127,12 +128,12 @@ class Pages:
         if self._streams.get(reader.user, 0) >= self._most_streams:
             raise HTTPException(429, f"{self._most_streams} pages are open, the most")
         known = request.query_params.get("version", "")
-        stream = self._changes(reader, entry, request, known)
+        stream = until_lost(self._changes(reader, entry, request, known))
         return EventSourceResponse(stream, headers=HEADERS, send_timeout=30.0)
 
     async def _changes(
         self, reader: Reader, entry: Entry | None, request: Request, known: str
-    ) -> AsyncIterator[dict[str, str]]:
+    ) -> AsyncGenerator[dict[str, str], None]:
         user = reader.user
         if self._streams.get(user, 0) >= self._most_streams:  # some may have come at once
             return

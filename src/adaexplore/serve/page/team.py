@@ -16,14 +16,14 @@ from adaexplore.core.errors import BadInputError
 from adaexplore.run.ask_files import WaitingPrompt
 from adaexplore.serve.access import Gate, require
 from adaexplore.serve.accounts import Account
-from adaexplore.serve.jobs import RESUMABLE, Jobs, QuotaError
-from adaexplore.serve.messages import SOURCE_CHARACTERS, JobInfo, PromptReply
+from adaexplore.serve.jobs import Jobs
+from adaexplore.serve.messages import RESUMABLE, SOURCE_CHARACTERS, JobInfo, PromptReply
 from adaexplore.serve.orders import continue_job
 from adaexplore.serve.page.guard import HEADERS, FormGuard
 from adaexplore.serve.page.routes import Pages, page_response
 from adaexplore.serve.page.shelf import Entry, Kind, entry_of, find_entries
 from adaexplore.serve.page.views import Reader
-from adaexplore.serve.prompts import Prompts
+from adaexplore.serve.quotas import QuotaError
 
 _COOKIE = "ada_session"
 _LOOK_S = 1.0
@@ -40,7 +40,6 @@ class JobShelf:
 
     def __init__(self, jobs: Jobs, account: Account) -> None:
         self._jobs = jobs
-        self._prompts = Prompts(jobs.engine)
         self._account = account
         self.private = str(jobs.folder)
         self._at = 0.0
@@ -85,7 +84,7 @@ class JobShelf:
 
     def prompts(self, entry: Entry) -> list[WaitingPrompt]:
         """See `Shelf`."""
-        waiting = self._prompts.waiting(self._job_of[entry.key].id)
+        waiting = self._jobs.prompts.waiting(self._job_of[entry.key].id)
         return [WaitingPrompt(each.ask, each.turn, each.purpose, each.text) for each in waiting]
 
     def ask(self, entry: Entry) -> None:
@@ -100,7 +99,7 @@ class JobShelf:
         except ValidationError:
             most = f"{SOURCE_CHARACTERS:,}"
             raise BadInputError(f"a reply to a prompt has 1 to {most} characters") from None
-        self._prompts.answer(self._job_of[entry.key].id, given)
+        self._jobs.prompts.answer(self._job_of[entry.key].id, given)
 
 
 class TeamPages:
