@@ -50,7 +50,7 @@ from adaexplore.serve.quotas import QuotaError
 from adaexplore.serve.runner import Runner
 from adaexplore.serve.splits import Split, builtin_splits
 from adaexplore.serve.streams import EventStreams
-from adaexplore.serve.tables import is_unreachable
+from adaexplore.serve.tables import why_unreachable
 from adaexplore.serve.warm import WarmLimits
 
 _MOST_FAULTS = 3
@@ -153,10 +153,7 @@ def make_app(settings: ServiceSettings, engine: Engine) -> FastAPI:
 
     @app.exception_handler(DBAPIError)
     async def wait_for_database(_: Request, error: DBAPIError) -> Response:
-        if not is_unreachable(error):
-            raise error
-        why = "the database cannot be reached now; try again"
-        return JSONResponse({"detail": why}, 503, {"Retry-After": "5"})
+        return JSONResponse({"detail": why_unreachable(error)}, 503, {"Retry-After": "5"})
 
     @app.get("/health")
     def health() -> Health:

@@ -16,6 +16,7 @@ from typing import Annotated, Any
 from fastapi import Depends, FastAPI, HTTPException, WebSocket, WebSocketDisconnect
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from sqlalchemy.exc import DBAPIError
 
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.version import __version__
@@ -32,6 +33,7 @@ from adaexplore.serve.episodes import (
     TryAgainError,
 )
 from adaexplore.serve.splits import Split
+from adaexplore.serve.tables import why_unreachable
 
 NAME = "adaexplore"
 _MOST_SOCKETS = 64
@@ -198,6 +200,10 @@ class _Sockets:
             refusal = JSONResponse({"detail": error.detail}, error.status_code, error.headers)
             await websocket.send_denial_response(refusal)
             return
+        except DBAPIError as error:
+            refusal = JSONResponse({"detail": why_unreachable(error)}, 503)
+            await websocket.send_denial_response(refusal)
+            return
         await websocket.accept()
         if self._open[account.user] >= _MOST_SOCKETS:
             said = f"{_MOST_SOCKETS} sockets are open, your most"
@@ -242,6 +248,8 @@ class _Sockets:
             except (BadInputError, TryAgainError, HTTPException) as error:
                 said = error.detail if isinstance(error, HTTPException) else str(error)
                 await websocket.send_text(_error(said, "EXECUTION_ERROR"))
+            except DBAPIError as error:
+                await websocket.send_text(_error(why_unreachable(error), "EXECUTION_ERROR"))
             else:
                 kind = "state" if kind == "state" else "observation"
                 await websocket.send_text(json.dumps({"type": kind, "data": answer}))

@@ -225,6 +225,13 @@ def _require_format(place: str, found: int) -> None:
         )
 
 
+def why_unreachable(error: DBAPIError) -> str:
+    """Return the answer to a request without a database; raise an error of another kind."""
+    if not is_unreachable(error):
+        raise error
+    return "the database cannot be reached now; try again"
+
+
 def is_unreachable(error: DBAPIError) -> bool:
     """Return True for a PostgreSQL server that cannot be reached now."""
     return postgres.explain(error) is postgres.UNREACHABLE

@@ -12,6 +12,8 @@ from live_runs import make_run
 from services import EVERYTHING, running
 from sqlalchemy.exc import OperationalError
 from test_service_jobs import new
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
 
 from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError, RunInUseError
@@ -133,6 +135,22 @@ def test_a_stream_of_events_ends_in_one_line_and_its_reader_goes_on(
     told = capfd.readouterr().err
     assert "a stream of events has ended: the database cannot be reached now" in told
     assert "Traceback" not in told
+
+
+def test_a_socket_of_openenv_outlives_the_database(tmp_path, store, postgresql):
+    with running(tmp_path, store=store) as service:
+        address = f"ws://x:{service.token}@127.0.0.1:{service.port}/openenv/ws"
+        with connect(address) as socket:
+            postgresql.kill()
+            try:
+                socket.send('{"type": "state"}')
+                assert "the database cannot be reached now; try again" in socket.recv(timeout=20)
+                with pytest.raises(InvalidStatus, match="503"):
+                    connect(address).close()
+            finally:
+                postgresql.start()
+            socket.send('{"type": "state"}')
+            assert '"state"' in socket.recv(timeout=20)
 
 
 def test_texts_that_postgresql_has_not_are_kept(tmp_path, store):
