@@ -158,10 +158,11 @@ def _is_uniform(tensor: Tensor) -> bool:
 
 
 def _may_hide(tensor: Tensor) -> bool:
-    """Return True for numbers that may hide a branch: mostly zeros (gates), or ones (mixtures)."""
+    """Return True for numbers that may hide a branch: mostly zeros, or all small, or all ones."""
     value = tensor if tensor.is_complex() else tensor.float()
-    zeros, ones = value.abs() < _SMALL, (value - 1).abs() < _SMALL
-    return float(zeros.float().mean()) > _MOSTLY or bool(ones.all())
+    if float((value == 0).float().mean()) > _MOSTLY:
+        return True
+    return bool((value.abs() < _SMALL).all()) or bool(((value - 1).abs() < _SMALL).all())
 
 
 def _may_move(tensor: Tensor) -> bool:

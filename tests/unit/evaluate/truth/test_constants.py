@@ -25,6 +25,8 @@ class Branch(nn.Module):
         self.register_buffer("deviation", torch.full((8,), 0.5))
         self.register_buffer("mixture", torch.tensor(1.0))
         self.table = frozen(torch.arange(8.0).cos())
+        self.frequencies = frozen(1e-8 ** torch.linspace(0.0, 1.0, 8))
+        self.small = frozen(torch.full((8,), 1e-6))
         self.one_scale = frozen(torch.tensor(0.125))
         self.one_expert = frozen(torch.eye(4)[0])
 
@@ -38,7 +40,7 @@ def test_constant_weights_are_those_of_every_seed_and_no_tables():
     found = constant_weights(Branch(), state(0), state(1))
     assert sorted(found) == [
         *("gate", "mixture", "norm.bias", "norm.running_mean", "norm.running_var", "norm.weight"),
-        *("offset", "one_expert", "start", "temperature"),
+        *("offset", "one_expert", "small", "start", "temperature"),
     ]
 
 
@@ -55,7 +57,7 @@ def test_a_constructor_makes_other_values_and_later_ones_the_usual():
     changed = {name for name in usual if not torch.equal(usual[name], other[name])}
     assert changed == {
         *("gate", "norm.bias", "norm.running_mean", "norm.running_var", "norm.weight"),
-        "temperature",
+        *("small", "temperature"),
     }
     for name in changed:
         assert torch.equal(other[name], moved(usual[name]))
