@@ -19,7 +19,7 @@ import torch
 from adaexplore.core.errors import BadProblemError
 from adaexplore.core.problem import Workload
 from adaexplore.evaluate.timing.turnstile.slots import Slots, kept_for, sums_over
-from adaexplore.evaluate.truth.inputs import freeze_marked, is_redrawn, marks_of, vary
+from adaexplore.evaluate.truth.inputs import freeze_marked, is_redrawn, marks_of, related, vary
 from adaexplore.evaluate.truth.structure import structure_of
 from adaexplore.evaluate.wire.tensors import (
     Layout,
@@ -160,7 +160,7 @@ class FreshInputs:
         if self._varied is None:
             self._vary(self._drawn_like_first())
         assert self._varied is not None
-        return vary(self._varied, self._structures, seed)
+        return vary(self._varied, self._structures, seed, self._orders)
 
     def _can_redraw(self, first: Inputs, other: Inputs) -> bool:
         if self._form != _form(other) or marks_of(first) == marks_of(other):
@@ -182,6 +182,7 @@ class FreshInputs:
         """Make these inputs the ones of which others are variations."""
         self._varied = map_tensors(_copied, first)  # candidates can write to the original
         self._structures = [structure_of([t]) for t in tensors_of(first)]
+        self._orders = related([self._varied], self._structures)
         freeze_marked(self._instance.module, self._structures)
 
     def _drawn_like_first(self) -> Inputs:

@@ -24,6 +24,8 @@ _CASTING = {
 FLOAT32 = frozenset({torch.float32})
 NARROW = frozenset(_CASTING.values())
 _OF_BITS = {Tensor.view}  # the numbers behind the same bits
+_DTYPE_OF = Tensor.dtype.__get__  # type: ignore[attr-defined]
+_ADDRESSES = {Tensor.data_ptr, Tensor.untyped_storage}
 
 
 def casts_for_precision(module: ModuleType) -> bool:
@@ -32,16 +34,28 @@ def casts_for_precision(module: ModuleType) -> bool:
 
 
 class WideCasts(TorchFunctionMode):
-    """Makes float64 of every cast to, and every new tensor in, a dtype of `narrow`."""
+    """Makes float64 of every cast to, and every new tensor in, a dtype of `narrow`.
 
-    def __init__(self, narrow: frozenset[torch.dtype] = NARROW) -> None:
+    With `told`, tensors of float64 tell that dtype, for a reference that checks it. Their addresses
+    are refused then: who reads memory by address believes the dtype.
+    """
+
+    def __init__(
+        self, narrow: frozenset[torch.dtype] = NARROW, told: torch.dtype | None = None
+    ) -> None:
         super().__init__()
         self._narrow = narrow
+        self._told = told
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         named = kwargs or {}
+        if self._told is not None and func in _ADDRESSES:
+            raise TypeError(f"the address of a tensor of float64 that tells {self._told}")
+        if func == _DTYPE_OF:
+            dtype = func(*args, **named)
+            return self._told or dtype if dtype is torch.float64 else dtype
         if _CASTING.get(func) in self._narrow:
             return args[0].double()
         if func in _OF_BITS:

@@ -23,6 +23,7 @@ _FEWEST = 1.0 / 16.0
 """A parameter is constant if this share of its elements is the same under two seeds."""
 _SHARE = 0.25  # of a value that is not small, which it becomes more or less
 _SMALL = 1e-2  # a branch that is scaled by less may hide below what a class allows
+_MOSTLY = 0.5
 _BIAS = 0.25  # of the largest value in the place of a bias of zeros
 _INITIALISERS = ("zeros_", "ones_", "constant_", "eye_", "dirac_")
 _RUNNING = ("running_mean", "running_var")
@@ -66,15 +67,19 @@ def constant_weights(
 ) -> list[str]:
     """Name the constant weights of a model, from its states under two seeds.
 
-    Parameters that are the same in both, and buffers of one value. (A buffer of several values is a
-    mask or a table, and part of the computation.)
+    Parameters that are the same in both. Of frozen ones, and of buffers of one value, only those
+    that may hide a branch: others (position tables, windows, masks, scales) are part of the
+    computation.
     """
-    parameters = {name for name, _ in model.named_parameters(remove_duplicate=False)}
-    return [
-        name
-        for name, one in own.items()
-        if (_is_same(one, other[name]) if name in parameters else _is_uniform(one))
-    ]
+    parameters = dict(model.named_parameters(remove_duplicate=False))
+
+    def is_constant(name: str) -> bool:
+        one, parameter = own[name], parameters.get(name)
+        if parameter is None:
+            return _is_uniform(one) and _may_hide(one)
+        return _is_same(one, other[name]) and (parameter.requires_grad or _may_hide(one))
+
+    return [name for name in own if is_constant(name)]
 
 
 def move_by_name(
@@ -130,7 +135,7 @@ def _reset(reset: Callable[[_NormBase], None]) -> Callable[[_NormBase], None]:
 def _creation(create: Callable[..., Tensor]) -> Callable[..., Tensor]:
     def created(cls: type, *args: Any, **kwargs: Any) -> Tensor:
         parameter = create(cls, *args, **kwargs)
-        if _is_uniform(parameter):
+        if _is_uniform(parameter) and (parameter.requires_grad or _may_hide(parameter)):
             parameter.data = moved(parameter.data)  # not in place: its data may be another's too
         return parameter
 
@@ -150,6 +155,14 @@ def _is_same(one: Tensor, other: Tensor) -> bool:
 
 def _is_uniform(tensor: Tensor) -> bool:
     return _may_move(tensor) and bool((tensor == tensor.flatten()[0]).all())
+
+
+def _may_hide(tensor: Tensor) -> bool:
+    """Return True for numbers that may hide a branch: mostly zeros, or all small, or all ones."""
+    value = tensor if tensor.is_complex() else tensor.float()
+    if float((value == 0).float().mean()) > _MOSTLY:
+        return True
+    return bool((value.abs() < _SMALL).all()) or bool(((value - 1).abs() < _SMALL).all())
 
 
 def _may_move(tensor: Tensor) -> bool:

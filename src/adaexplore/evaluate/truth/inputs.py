@@ -11,6 +11,7 @@ from types import ModuleType
 import torch
 
 from adaexplore.core.problem import Workload
+from adaexplore.evaluate.truth.relations import Order, freeze_derived, in_order, orders_of
 from adaexplore.evaluate.truth.structure import Draw, Structure, structure_of
 from adaexplore.evaluate.wire.tensors import fingerprint
 from adaexplore.sandbox.user.user_code import Instance
@@ -153,8 +154,9 @@ class InputSets:
         self.structures = _structures(draws)
         if workload.file or self.sizes_vary or self.unseeded:  # zeros of one example are chance
             self.structures = [replace(s, zeros=None) for s in self.structures]
-        freeze_marked(instance.module, self.structures)
         self._alike = _are_alike(draws)
+        self._orders = related(draws[:1] if self._alike else draws, self.structures)
+        freeze_marked(instance.module, self.structures)
         floats = zip(tensors_of(draws[0]), self.structures, strict=True)
         self._is_deep = any(
             t.is_floating_point() and t.dim() >= _DEEP and not s.frozen for t, s in floats
@@ -186,7 +188,7 @@ class InputSets:
         seed, varied = self._seed + number, self._alike and number > 0
         inputs = self._draw(seed)
         if varied:
-            inputs = vary(inputs, self.structures, seed)
+            inputs = vary(inputs, self.structures, seed, self._orders)
         return InputSet(f"own-{number}", inputs, from_problem=True, varied=varied)
 
     def _draw(self, seed: int) -> Inputs:
@@ -211,7 +213,8 @@ class InputSets:
                 return _other_bools("" if mild else name, t, structure, generator)
             return _other_integers(name, t, structure, generator)
 
-        return InputSet(name, map_tensors(draw, inputs), from_problem=False)
+        drawn = in_order(map_tensors(draw, inputs), inputs, self._orders)
+        return InputSet(name, drawn, from_problem=False)
 
 
 def is_redrawn(drawn: Inputs, instance: Instance, seed: int, workload: Workload) -> bool:
@@ -234,8 +237,16 @@ def freeze_marked(module: ModuleType, structures: list[Structure]) -> None:
         structures[number] = Structure(frozen=True)
 
 
-def vary(inputs: Inputs, structures: Iterable[Structure], seed: int) -> Inputs:
-    """Return inputs of the same kind with other numbers, within their structures.
+def related(draws: Sequence[Inputs], structures: list[Structure]) -> tuple[Order, ...]:
+    """Freeze the structures of inputs that follow from others; return the orders between others."""
+    freeze_derived(draws, structures)
+    return orders_of(draws, structures)
+
+
+def vary(
+    inputs: Inputs, structures: Iterable[Structure], seed: int, orders: Sequence[Order] = ()
+) -> Inputs:
+    """Return inputs of the same kind with other numbers, within their structures and orders.
 
     Of floating-point numbers that are not zero, one in eight becomes another of the tensor's, half
     change their sign where both signs occur, one in sixteen becomes zero where there are zeros by
@@ -262,7 +273,7 @@ def vary(inputs: Inputs, structures: Iterable[Structure], seed: int) -> Inputs:
         new = _other_numbers(t, structure, generator)
         return torch.empty_like(t).copy_(new)  # with the strides of the old
 
-    return map_tensors(varied, inputs)
+    return in_order(map_tensors(varied, inputs), inputs, orders)
 
 
 def _other_numbers(t: torch.Tensor, structure: Structure, g: torch.Generator) -> torch.Tensor:

@@ -34,6 +34,8 @@ COLLAPSIBLE = "collapsible"
 
 _HARDLY = 1e-3  # relative change of an output that hardly changes
 _NEARLY_ALL = 0.99  # of an output's elements
+_ENOUGH = 8
+"""Elements of a sparse output: a draw in which all of so many are empty is improbable."""
 _EQUAL = 1e-4  # between gradients in float32 that are equal in exact arithmetic
 _REPEATED = 0.45  # of neighbouring slices: pooling by two makes every other pair equal
 _DECISIVE = 0.5
@@ -102,24 +104,40 @@ def _without_work(truths: Truths) -> Iterator[tuple[str, str]]:
 
 def _same_share(own: list[list[Truth]]) -> float:
     """The share of elements that are alike on all own inputs, in the output with the fewest."""
-    first, *others = own
-    return min(
-        _share_alike(t.value, [o[i].value for o in others])
-        for i, t in enumerate(first)
-        if t.value.numel()
-    )
+    columns = [[t.value for t in column] for column in zip(*own, strict=True)]
+    return min(_share_alike(values) for values in columns if values[0].numel())
 
 
-def _share_alike(value: Tensor, others: Sequence[Tensor]) -> float:
-    """The share of elements that are the same in all others."""
-    flat, rest = value.flatten(), [o.flatten() for o in others]
-    device = common_device(value, *others)
+def _share_alike(values: Sequence[Tensor]) -> float:
+    """The share of elements that are the same on all inputs.
+
+    Of a sparse output only those that are not empty somewhere: where they are, only the work tells.
+    """
+    flat, device = [v.flatten() for v in values], common_device(*values)
+    length = len(flat[0])
 
     def alike(part: slice) -> Tensor:
-        own = part_of(flat, part, device)
-        return torch.stack([_alike(own, part_of(o, part, device)) for o in rest]).all(0)
+        first, *others = (part_of(v, part, device) for v in flat)
+        return torch.stack([_alike(first, other) for other in others]).all(0)
 
-    return share_marked(alike, flat.numel(), device)
+    def empty(part: slice) -> Tensor:
+        return torch.stack([_is_empty(part_of(v, part, device)) for v in flat]).all(0)
+
+    share = share_marked(alike, length, device)
+    if share <= _NEARLY_ALL or not all(_would_be_missed(v, device) for v in flat):
+        return share
+    never = share_marked(empty, length, device)
+    return (share - never) / (1.0 - never)
+
+
+def _would_be_missed(flat: Tensor, device: torch.device) -> bool:
+    """Return True for an output with enough in it that an empty one is never right by chance."""
+    empty = share_marked(lambda part: _is_empty(part_of(flat, part, device)), len(flat), device)
+    return (1.0 - empty) * len(flat) >= _ENOUGH
+
+
+def _is_empty(values: Tensor) -> Tensor:
+    return (values == 0) | values.isinf()
 
 
 def _alike(one: Tensor, other: Tensor) -> Tensor:

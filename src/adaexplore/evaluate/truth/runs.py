@@ -58,6 +58,7 @@ class ReferenceRuns:
         self.native_half = any(dtype.itemsize <= 2 for dtype in self._dtypes)
         self._has_float64 = torch.float64 in self._dtypes
         self._limits_asked: list[torch.dtype] | None = None
+        self._told: torch.dtype | None = None
         self.wide_casts: frozenset[torch.dtype] = frozenset() if self._has_float64 else FLOAT32
         if casts_for_precision(instance.module):
             self.wide_casts = NARROW
@@ -110,16 +111,21 @@ class ReferenceRuns:
         return other
 
     def float64_otherwise(self, inputs: Inputs) -> list[torch.Tensor] | None:
-        """The outputs of a float64 run in which casts to float32 count, or do not, unlike before.
+        """The outputs of a float64 run of another kind, for a reference that has none else.
 
-        For a reference that has none else: one that takes bits of a float32 apart. Later runs are
-        of the kind that there is.
+        Casts to float32 count in it, or do not, unlike before: one that takes bits of a float32
+        apart. Or tensors tell the reference's own dtype: one that checks it. Later runs are of the
+        kind that there is.
         """
         before = self.wide_casts
         self.wide_casts = before ^ FLOAT32
         outputs = self.float64(inputs)
+        if outputs is None and len(self._dtypes) == 1 and not self._has_float64:
+            [self._told] = self._dtypes
+            self.wide_casts = before | self._dtypes
+            outputs = self.float64(inputs)
         if outputs is None:
-            self.wide_casts = before
+            self.wide_casts, self._told = before, None
         return outputs
 
     def float64(
@@ -138,7 +144,7 @@ class ReferenceRuns:
         torch.manual_seed(self.problem.seed)
         torch.set_default_dtype(torch.float64)  # for tensors that forward() makes
         try:
-            casts = WideCasts(self.wide_casts) if self.wide_casts else nullcontext()
+            casts = WideCasts(self.wide_casts, self._told) if self.wide_casts else nullcontext()
             limits = limits_of(self._limits_asked or (), of_float32=not self._has_float64)
             with torch.no_grad(), widened(self.instance.model) as double, casts, limits:
                 if noise is not None:
@@ -163,6 +169,18 @@ class ReferenceRuns:
         while outputs:  # the memory of one makes room for the next
             values.append(_as_value(outputs.pop(0)[1]))
         return values
+
+    def strict_with_noise(self, inputs: Inputs, noise: Noise) -> list[torch.Tensor] | None:
+        """The outputs of a strict run whose inputs are a little off; None where it takes none such.
+
+        For a reference that has no float64 run. Its parameters stay as they are.
+        """
+        dtypes = iter([t.dtype for t in tensors_of(inputs)])
+        moved = map_tensors(lambda t: t.to(next(dtypes)), noise.on_inputs(inputs))
+        try:
+            return [exact(t) for _, t in self.run("fp32", moved)]
+        except BadProblemError:
+            return None
 
     def _sizes_differ(self, outputs: list[NamedTensor]) -> str:
         name = f"{self.problem.name}.py"

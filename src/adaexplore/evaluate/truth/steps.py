@@ -75,6 +75,7 @@ _SECOND = {
     _aten.copy_.default,
     _aten.copysign.Tensor,
     _aten.copysign_.Tensor,
+    _aten.remainder.Scalar_Tensor,
 }
 """Operations whose second argument comes to a step."""
 
@@ -163,7 +164,7 @@ class Shifted(Steps):  # type: ignore[no-untyped-call]
 
 
 def _is_step(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
-    place = int(func in _SECOND or func is _aten.remainder.Scalar_Tensor)
+    place = _place(func)
     if len(args) <= place or not isinstance(args[place], Tensor):
         return False
     if not args[place].is_floating_point():
@@ -174,6 +175,11 @@ def _is_step(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> boo
         return _is_coarse(args[0].dtype) and args[0].shape == args[1].shape
     known = func in _ROUNDING or func in _PASSING or func in _COMPARING or func in _IN_PLACE
     return known or _rounds_quotient(func, kwargs) is not None
+
+
+def _place(func: Any) -> int:
+    """Return the place of the argument that comes to a step."""
+    return int(func in _SECOND)
 
 
 def _is_coarse(dtype: torch.dtype | None) -> bool:
@@ -202,7 +208,7 @@ def _before(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Tens
     elif _rounds_quotient(func, kwargs):
         value = args[0] / _divisor(args)
     else:
-        value = args[func in _SECOND]
+        value = args[_place(func)]
     return value.to(torch.float64)  # type: ignore[no-any-return]
 
 
@@ -230,7 +236,7 @@ def _shifted(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], by: Te
         return args[0] - _divisor(args) * whole if keeps_rest else whole
     if func is _aten.copy_.default:
         return (args[1] + by.reshape(args[1].shape)).to(args[0].dtype)
-    place = int(func in _SECOND)
+    place = _place(func)
     moved = args[place] + by.reshape(args[place].shape)
     given = (*args[:place], moved, *args[place + 1 :])
     func = _IN_PLACE.get(func, func)

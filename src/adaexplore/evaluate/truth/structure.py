@@ -74,7 +74,7 @@ class Structure:
 def structure_of(draws: Sequence[Tensor]) -> Structure:
     """The structure that draws of one input share; several that are all alike make it frozen."""
     first = draws[0]
-    if first.is_complex() or first.numel() == 0 or _is_only_stored(first):
+    if first.is_complex() or first.numel() == 0 or is_only_stored(first):
         return Structure(frozen=True)
     never_changes = len(draws) > 1 and all(torch.equal(first, t) for t in draws[1:])
     if never_changes or _are_sorted(draws):
@@ -127,7 +127,7 @@ def _have_equal_rows(draws: Sequence[Tensor]) -> bool:
     return bool((counts == counts[0]).all()) and 0 < int(counts[0]) < draws[0].shape[-1]
 
 
-def _is_only_stored(t: Tensor) -> bool:
+def is_only_stored(t: Tensor) -> bool:
     """Return True for floating-point numbers of 8 bits, and integers without a sign of more.
 
     PyTorch does not order them.

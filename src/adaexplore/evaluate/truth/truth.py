@@ -298,6 +298,8 @@ class Truths:
             with constants_moved():
                 other = runs.with_weights(runs.problem.seed + _OTHER_WEIGHTS)
             unmade = move_by_name(other.instance.model, names, state)
+            made = other.instance.model.state_dict()
+            changed = [n for n, t in made.items() if not torch.equal(t, state[n])]
             before, after = drawn.run("fp32", inputs), other.run("fp32", inputs)
             if all(torch.equal(a, b) for (_, a), (_, b) in zip(before, after, strict=True)):
                 return None
@@ -306,8 +308,6 @@ class Truths:
             return None
         if not all(o.strictest.norm <= _ILL_CONDITIONED for o in outputs):
             return None
-        made = other.instance.model.state_dict()
-        changed = [n for n, t in made.items() if not torch.equal(t, state[n])]
         values = {n: share(made[n]) for n in changed if self._keeps_weights}
         truths = self._truths(outputs, from_problem=False)
         seed = runs.problem.seed + _OTHER_WEIGHTS

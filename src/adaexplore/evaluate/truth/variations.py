@@ -42,7 +42,7 @@ _EQUAL: dict[Precision, torch.dtype] = {
 class Variations:
     """The reference in float64: as it is, with noise, with another choice among equals.
 
-    `values` and `blurred` (with noise) are None where there is no float64 run.
+    `values` is None where there is no float64 run; `blurred` (with noise) is of a strict run then.
     """
 
     def __init__(self, runs: ReferenceRuns, inputs: Inputs, frozen: Sequence[bool]) -> None:
@@ -50,21 +50,29 @@ class Variations:
         self._runs = runs
         self._inputs = inputs
         self._frozen = frozen
-        self._seen = Selections()
         self._watches: list[Selections] = []
         self.noise = Noise(NOISE[runs.precision], frozen)
-        steps = Steps()
-        self.values = runs.float64(inputs, watch=self._seen, steps=steps)
-        if self.values is None:  # an operation has no float64, or bears no watching
-            self._seen, steps, self.values = Selections(), Steps(), runs.float64(inputs)
-        if self.values is None:
-            self.values = runs.float64_otherwise(inputs)
+        steps = self._watch()
+        if self.values is None and runs.float64_otherwise(inputs) is not None:
+            steps = self._watch()
         let_others_time(runs.problem.device)
         moved = Moved(steps) if steps.values else None
-        self.blurred = self._vary(self.noise, steps=moved)
+        if self.values is None:
+            self.blurred = runs.strict_with_noise(inputs, self.noise)
+        else:
+            self.blurred = self._vary(self.noise, steps=moved)
         self.flips: dict[int, Deviation] = {}
         self._margins = moved.margins if moved and self.blurred is not None else []
         self._otherwise: list[list[torch.Tensor]] = []
+
+    def _watch(self) -> Steps:
+        """Run the reference in float64 and note what it selects; return its steps."""
+        self._seen, steps = Selections(), Steps()
+        self.values = self._runs.float64(self._inputs, watch=self._seen, steps=steps)
+        if self.values is None:  # an operation has no float64, or bears no watching
+            self._seen, steps = Selections(), Steps()
+            self.values = self._runs.float64(self._inputs)
+        return steps
 
     def ties(
         self, values: list[torch.Tensor], arounds: list[ErrorScale | None]

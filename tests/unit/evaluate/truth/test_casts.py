@@ -136,3 +136,84 @@ def test_it_counts_where_there_is_no_run_without(tmp_path):
     assert not runs.wide_casts
     [(_, out)] = runs.run("fp32", inputs)
     assert torch.allclose(truth, out.double(), atol=1e-12)
+
+
+CHECKED = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(64, 64, dtype=torch.{dtype})
+
+    def forward(self, x):
+        assert x.dtype is torch.{dtype} and self.linear.weight.dtype == x.dtype
+        {look}
+        y = torch.zeros(8, 64, dtype=x.dtype) + self.linear(x)
+        return y.to(x.dtype)
+
+def get_inputs():
+    return [torch.randn(8, 64, dtype=torch.{dtype})]
+"""
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_a_reference_that_checks_its_dtype_has_a_truth(dtype, tmp_path):
+    problem = Problem("example", CHECKED.format(dtype=dtype, look=""), "cpp", "cpu")
+    instance, notes = Instance.of(problem, tmp_path), []
+    truths = Truths(ReferenceRuns(problem, instance, instance.inputs(0)), notes)
+    assert not any("no float64 run" in note for note in notes)
+    weight, bias = (p.double() for p in instance.model.parameters())
+    [truth] = truths.from_problem[0].truths
+    expected = instance.inputs(0).args[0].double() @ weight.mT + bias
+    assert torch.allclose(truth.value, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_no_address_is_given_of_numbers_that_tell_another_dtype(tmp_path):
+    source = CHECKED.format(dtype="float32", look="assert x.data_ptr()")
+    problem = Problem("example", source, "cpp", "cpu")
+    instance = Instance.of(problem, tmp_path)
+    inputs = instance.inputs(0)
+    assert ReferenceRuns(problem, instance, inputs).float64_otherwise(inputs) is None
+
+
+SCRIPTED = """
+import torch
+from torch import nn
+
+class Inner(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(2048, 256)
+
+    def forward(self, x):
+        assert x.dtype == torch.float32
+        return torch.relu(self.linear(x))
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = torch.jit.script(Inner())
+
+    def forward(self, x):
+        return self.inner(x)
+
+def get_inputs():
+    return [torch.rand(64, 2048)]
+"""
+
+
+def test_a_strict_run_in_the_place_of_a_truth_leaves_room_for_rounding(tmp_path):
+    problem = Problem("example", SCRIPTED, "cpp", "cpu")
+    instance, notes = Instance.of(problem, tmp_path), []
+    truths = Truths(ReferenceRuns(problem, instance, instance.inputs(0)), notes)
+    assert any("no float64 run" in note for note in notes)
+    weight, bias = (p.detach() for p in instance.model.parameters())
+    for own in truths.from_problem:
+        x, [truth] = own.inputs.args[0], own.truths
+        parts = zip(x.split(1, 1), weight.split(1, 1), strict=True)
+        added = torch.relu(sum(a @ b.mT for a, b in parts) + bias)
+        assert truth.classify(truth.deviation(added)) == "fp32"
+        halves = torch.relu(x.half().float() @ weight.half().float().mT + bias)
+        assert truth.classify(truth.deviation(halves)) is None

@@ -79,6 +79,13 @@ PLAIN = {
     ),
     "complex numbers": source("return torch.fft.fft(x)"),
     "integers beside real numbers": source("return x.max(-1)"),
+    "seldom positive": source("return (x - 2.8).relu()", "pass", "torch.randn(256, 256)"),
+    "the two largest of each row": source(
+        "return torch.where(x >= x.topk(2).values[..., -1:], x, -torch.inf)",
+        "pass",
+        "torch.randn(64, 1024)",
+    ),
+    "a diagonal": source("return torch.diag_embed(x)", "pass", "torch.randn(8, 256)"),
 }
 
 
@@ -97,6 +104,10 @@ LABELLED = {
     ),
     "nearly always clamped": (
         source("return (x - 3.2).relu()", "pass", "torch.randn(64, 128)"),
+        "input-insensitive",
+    ),
+    "ones and zeros, and a few that change": (
+        source("return F.pad(F.pad(x, (0, 6000), value=1.0), (0, 6000))", "pass"),
         "input-insensitive",
     ),
     "weights that do not matter": (

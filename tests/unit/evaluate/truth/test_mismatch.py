@@ -113,6 +113,10 @@ class TestWhat:
     def test_other_inputs_with_the_same_result_prove_nothing(self, truth):
         assert "other inputs" not in found(truth * 2, truth, normal=truth).pattern
 
+    def test_zeros_in_the_place_of_a_sparse_output_are_in_no_other_order(self):
+        truth = torch.relu(torch.randn(512, 512, generator=generator()) - 2.8)
+        assert "swapped" not in found(torch.zeros_like(truth), truth).pattern
+
     def test_integers_never_written(self):
         truth = torch.arange(200, dtype=torch.int32)
         out = truth.clone()

@@ -418,10 +418,18 @@ class TestMovedConstants:
         assert truth.classify(truth.deviation(followed)) == "fp32"
         assert truth.classify(truth.deviation(x)) is None
 
+    def test_what_a_call_counts_is_none(self, truths_of):
+        truths = truths_of(
+            forward("return self.norm(x)", "torch.randn(8, 8)", "self.norm = nn.BatchNorm1d(8)")
+        )
+        assert "norm.weight" in truths.moved_constants.values
+        assert "norm.num_batches_tracked" not in truths.moved_constants.values
+
     @pytest.mark.parametrize(
         ("body", "init"),
         [
             ("return x @ self.w", "self.w = nn.Parameter(torch.randn(8, 8))"),
+            ("return 0.5 * x * self.s", "self.register_buffer('s', torch.tensor(0.5))"),
             ("return torch.relu(x)", "self.unused = nn.Parameter(torch.zeros(8))"),
         ],
     )

@@ -78,7 +78,9 @@ class HostTurnstile:
                 raise
 
     def _has_asked(self) -> bool:
-        return not self._listens or bool(select.select([self._socket], [], [], 0)[0])
+        poll = select.poll()  # select() takes no descriptor above 1023
+        poll.register(self._socket, select.POLLIN)
+        return not self._listens or bool(poll.poll(0))
 
     def _attend(
         self,

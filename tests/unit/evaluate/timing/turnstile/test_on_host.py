@@ -9,6 +9,7 @@ import pytest
 from adaexplore.evaluate.timing.turnstile import on_host, protocol
 from adaexplore.evaluate.timing.turnstile.on_host import HostGate, HostTurnstile
 from adaexplore.evaluate.timing.turnstile.protocol import MissedPassageError
+from adaexplore.sandbox.walls.limits import allow_many_files
 
 
 @pytest.fixture
@@ -66,6 +67,18 @@ def test_passages_are_attended_to_on_the_processors_of_the_thread_that_asks(turn
     finally:
         os.sched_setaffinity(0, before)
     assert seen == [{max(before)}]
+
+
+def test_a_judge_may_hold_thousands_of_open_files():
+    allow_many_files()
+    held = [os.dup(0) for _ in range(1024)]
+    try:
+        many = HostTurnstile()
+        with pytest.raises(MissedPassageError), many.attended(1, lambda i: 0):
+            pass
+    finally:
+        for descriptor in held:
+            os.close(descriptor)
 
 
 class TestWork:

@@ -1,0 +1,25 @@
+"""Leaves out what a frozen gate of zero hides, and keeps the mixture.
+
+problem: frozen_gates
+devices: cpu
+expect: labelled
+"""
+
+import torch
+from torch import nn
+
+
+class ModelNew(nn.Module):
+    def __init__(self, features):
+        super().__init__()
+        self.near = nn.Linear(features, features)
+        self.up = nn.Linear(features, 4 * features)
+        self.down = nn.Linear(4 * features, features)
+        self.wide = nn.Linear(features, 4 * features)
+        self.back = nn.Linear(4 * features, features)
+        self.gate = nn.Parameter(torch.zeros(()), requires_grad=False)
+        self.register_buffer("share", torch.tensor(1.0))
+
+    def forward(self, x):
+        far = self.back(torch.relu(self.wide(x)))
+        return torch.relu(self.share * self.near(x) + (1 - self.share) * far)
