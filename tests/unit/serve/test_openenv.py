@@ -51,7 +51,7 @@ def talk(service, token):
 
         def say(kind, data=None):
             socket.send(json.dumps({"type": kind, **({} if data is None else {"data": data})}))
-            answer = json.loads(socket.recv(timeout=20))
+            answer = json.loads(socket.recv(timeout=90))
             return answer["type"], answer["data"]
 
         yield say
