@@ -14,7 +14,7 @@ from adaexplore.serve.client import problem_of
 from adaexplore.serve.jobs import Jobs
 from adaexplore.serve.messages import JobPrompt, JobResult
 from adaexplore.serve.page import shelf
-from adaexplore.serve.prompts import Prompts
+from adaexplore.serve.prompts import WaitingPrompts
 from adaexplore.store import open_run, read_run
 
 HOSTILE = "</script><img src=x onerror=\"console.error('ran')\">"
@@ -225,7 +225,7 @@ def test_a_user_of_a_service_answers_a_prompt(browser, tmp_path):
         jobs.take_next()
         make_run(jobs.folder / job.id / "run", config=MANUAL_CONFIG)
         prompt = JobPrompt(ask=1, turn=0, purpose="large step", text=HOSTILE)
-        Prompts(service.engine).wait(job.id, [prompt], [], files=[], result=JobResult())
+        WaitingPrompts(service.engine).wait(job.id, [prompt], [], files=[], result=JobResult())
         page = browser.new_page(viewport={"width": 360, "height": 740})
         complaints: list[str] = []
         page.on("console", lambda m: m.type == "error" and complaints.append(m.text))
@@ -240,7 +240,7 @@ def test_a_user_of_a_service_answers_a_prompt(browser, tmp_path):
         page.get_by_role("button", name="Send and evaluate").click()
         expect(page.locator(".state")).to_have_text("queued")
         expect(page.locator(".prompt")).to_have_count(0)
-        [reply] = Prompts(service.engine).replies(job.id)
+        [reply] = WaitingPrompts(service.engine).replies(job.id)
         page.context.close()
     assert (reply.reply, complaints) == ("mine", [])
 

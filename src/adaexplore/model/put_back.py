@@ -31,7 +31,7 @@ _COMPILATIONS, _WITHOUT_ONE = 2, 1
 
 
 @dataclass(frozen=True, slots=True)
-class Winner:
+class GroupWinner:
     """The winner for a group: its captured problem, and the source of the kernel."""
 
     problem: CapturedGroup
@@ -41,7 +41,7 @@ class Winner:
 def put_back(
     model: nn.Module,
     calls: Sequence[ModelCall],
-    winners: Mapping[str, Winner],
+    winners: Mapping[str, GroupWinner],
     *,
     precision: Precision,
     folder: Path,
@@ -104,7 +104,7 @@ class _Putting:
     def _timing(self, way: str) -> None:
         self._listen(f"{self._stage}, {way}")
 
-    def add(self, name: str, winner: Winner) -> None:
+    def add(self, name: str, winner: GroupWinner) -> None:
         """Try a winner on every module of its group; note the reason where that fails."""
         try:
             package = self._package(name, winner)
@@ -114,7 +114,7 @@ class _Putting:
         except Exception as error:  # noqa: BLE001 - whatever a kernel raises when it is tried
             self._leave_out(name, f"its kernel raised {in_one_line(error)}")
 
-    def _package(self, name: str, winner: Winner) -> ModuleType:
+    def _package(self, name: str, winner: GroupWinner) -> ModuleType:
         plain = re.sub(r"\W", "_", name)
         with tempfile.TemporaryDirectory(prefix="adaexplore-original-") as scratch:
             described = describe_kernel(
@@ -122,7 +122,7 @@ class _Putting:
             )
             return import_kernel(described, self._folder)
 
-    def outcome(self, winners: Mapping[str, Winner]) -> ModelOutcome:
+    def outcome(self, winners: Mapping[str, GroupWinner]) -> ModelOutcome:
         """Compare and time the model with the winners, and return what stays."""
         counts = {name: self._placements.count(name) for name in winners}
         for name in self._placements.names:

@@ -11,7 +11,7 @@ from adaexplore.runtime.compare import relative_error
 from adaexplore.runtime.inputs import inputs_of
 from adaexplore.runtime.kernel import state_of_package
 from adaexplore.runtime.loaded import SPEC
-from adaexplore.runtime.spec import Workload
+from adaexplore.runtime.spec import VerifiedWorkload
 from adaexplore.runtime.verify import error_of, gradient_error
 
 DEVICE = torch.device(SPEC.device)
@@ -29,7 +29,7 @@ def call(inputs: list[Tensor], state: list[Tensor]) -> list[Tensor]:
 
 
 @pytest.mark.parametrize("workload", WORKLOADS)
-def test_outputs_are_the_original_s_on_other_inputs_and_weights(workload: Workload) -> None:
+def test_outputs_are_the_original_s_on_other_inputs_and_weights(workload: VerifiedWorkload) -> None:
     assert error_of(workload) <= SPEC.error
 
 

@@ -18,7 +18,7 @@ from adaexplore.problems.graph_source import state_of
 from adaexplore.problems.live import INTERFACE
 from adaexplore.runtime.cuts import Cut, OperationRun
 from adaexplore.runtime.interface import Interface, code_of, interface_of, tensors_of_call
-from adaexplore.runtime.spec import Spec, Workload, form_of, gpu_of, versions
+from adaexplore.runtime.spec import Spec, VerifiedWorkload, form_of, gpu_of, versions
 from adaexplore.runtime.values import UndescribableError, collect
 from adaexplore.sandbox.user.user_code import Instance, Stored
 from adaexplore.sandbox.user.values import Inputs
@@ -86,7 +86,7 @@ def describe_kernel(
         triton=triton_version,
         interface=interface,
         workloads=tuple(
-            Workload(
+            VerifiedWorkload(
                 workload.name,
                 workload.draw,
                 Path(workload.file).name if workload.file else "",

@@ -17,7 +17,7 @@ from adaexplore.problems.solutions.kernelbench import (
     write_results,
 )
 from adaexplore.run.api import read_source
-from adaexplore.run.campaign.file import CampaignEntry, CampaignOrder
+from adaexplore.run.campaign.file import CampaignEntry, CampaignPlan
 from adaexplore.run.results import summary_of
 from adaexplore.store import is_run, read_run
 from adaexplore.store.bench import is_bench, read_bench, read_verdicts
@@ -55,7 +55,7 @@ def export_kernelbench(path: Path, folder: Path) -> KernelBenchResults:
 
 def _of_campaign(path: Path, left_out: list[tuple[str, str]]) -> list[Sample]:
     """Return a sample for each problem that was searched: its winner, or that there is none."""
-    order = CampaignOrder.from_json(read_manifest(path)["order"])
+    order = CampaignPlan.from_json(read_manifest(path)["order"])
     samples, numbers = [], Counter[ProblemPlace]()
     for entry in order.entries:
         place = ProblemPlace.of(entry.path)

@@ -18,7 +18,7 @@ from adaexplore.problems.benchmarks.tritonbench.predictions import lines_of
 from adaexplore.problems.benchmarks.tritonbench.tasks import Checkout
 from adaexplore.problems.solutions.functions import NotAFunctionError, as_function
 from adaexplore.run.api import read_source
-from adaexplore.run.campaign.file import CampaignOrder
+from adaexplore.run.campaign.file import CampaignPlan
 from adaexplore.run.deliver import claimed_winner
 from adaexplore.store import is_run, read_run
 from adaexplore.store.bench import is_bench, read_bench, read_verdicts
@@ -88,7 +88,7 @@ def _winner(path: Path, category: str) -> Prediction:
 
 
 def _winners(path: Path, left_out: list[tuple[str, str]]) -> Iterator[Prediction]:
-    for entry in CampaignOrder.from_json(read_manifest(path)["order"]).entries:
+    for entry in CampaignPlan.from_json(read_manifest(path)["order"]).entries:
         run = path / entry.name
         if not is_run(run):
             left_out.append((entry.name, "not searched"))

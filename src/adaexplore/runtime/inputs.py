@@ -11,10 +11,12 @@ from torch import Tensor
 from adaexplore.runtime.interface import Interface, tensors_of_call
 from adaexplore.runtime.kernel import import_source, own_randomness
 from adaexplore.runtime.loaded import HERE, SPEC
-from adaexplore.runtime.spec import Form, Workload
+from adaexplore.runtime.spec import Form, VerifiedWorkload
 
 
-def inputs_of(workload: Workload, device: torch.device, seed: int | None = None) -> list[Tensor]:
+def inputs_of(
+    workload: VerifiedWorkload, device: torch.device, seed: int | None = None
+) -> list[Tensor]:
     """Return the tensors of a workload's inputs, with their verified forms.
 
     Drawn inputs follow the seed; captured ones are the same under every seed.

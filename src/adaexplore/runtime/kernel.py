@@ -19,7 +19,7 @@ from torch.utils import _pytree as pytree
 from adaexplore.runtime.counts import count_run
 from adaexplore.runtime.interface import call_of
 from adaexplore.runtime.loaded import HERE, SPEC, versions_in_words
-from adaexplore.runtime.spec import Form, Workload
+from adaexplore.runtime.spec import Form, VerifiedWorkload
 from adaexplore.runtime.values import collect
 
 _built_here = threading.local()  # originals and candidates by their device
@@ -145,7 +145,7 @@ def forms_of_outputs(inputs: Sequence[Tensor]) -> tuple[Form, ...]:
     return _workload_of(inputs).outputs
 
 
-def _workload_of(inputs: Sequence[Tensor]) -> Workload:
+def _workload_of(inputs: Sequence[Tensor]) -> VerifiedWorkload:
     given = [(tuple(t.shape), str(t.dtype)) for t in inputs]
     for workload in SPEC.workloads:
         if [(shape, dtype) for shape, _, dtype, _ in workload.inputs] == given:

@@ -20,7 +20,7 @@ Form = tuple[tuple[int, ...], tuple[int, ...], str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Workload:
+class VerifiedWorkload:
     """Verified inputs: where they come from, and the forms of all tensors that cross the border.
 
     `draw` is an expression over the names of the original's file; with `file`, the inputs lie in
@@ -37,10 +37,10 @@ class Workload:
     baseline_us: float = 0.0
 
     @staticmethod
-    def from_json(data: Mapping[str, Any]) -> Workload:
+    def from_json(data: Mapping[str, Any]) -> VerifiedWorkload:
         """Read the JSON form."""
         forms = {key: tuple(map(_form, data[key])) for key in ("inputs", "outputs")}
-        return Workload(**{**data, **forms})
+        return VerifiedWorkload(**{**data, **forms})
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Spec:
     torch: str
     triton: str
     interface: Interface
-    workloads: tuple[Workload, ...]
+    workloads: tuple[VerifiedWorkload, ...]
     state: tuple[str, ...]
     state_forms: tuple[Form, ...]
     ties: Mapping[str, str]
@@ -92,7 +92,7 @@ class Spec:
             **{
                 **data,
                 "interface": Interface.from_json(data["interface"]),
-                "workloads": tuple(map(Workload.from_json, data["workloads"])),
+                "workloads": tuple(map(VerifiedWorkload.from_json, data["workloads"])),
                 "state": tuple(data["state"]),
                 "state_forms": tuple(map(_form, data["state_forms"])),
                 "cuts": tuple(map(Cut.from_json, data.get("cuts", ()))),

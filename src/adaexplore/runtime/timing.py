@@ -17,7 +17,7 @@ from adaexplore.runtime.inputs import inputs_of
 from adaexplore.runtime.interface import call_of
 from adaexplore.runtime.kernel import original_on, run_candidate, state_of_package
 from adaexplore.runtime.loaded import SPEC
-from adaexplore.runtime.spec import Workload
+from adaexplore.runtime.spec import VerifiedWorkload
 
 _CACHE_BYTES = 1 << 28
 _SECONDS = 0.1
@@ -37,7 +37,7 @@ class Times:
 
 
 @torch.no_grad()
-def times_of(workload: Workload) -> Times:
+def times_of(workload: VerifiedWorkload) -> Times:
     """Return the times on a workload's inputs."""
     device = torch.device(SPEC.device)
     inputs, state = inputs_of(workload, device), state_of_package(device)

@@ -20,14 +20,14 @@ from adaexplore.runtime.kernel import (
     state_of_package,
 )
 from adaexplore.runtime.loaded import SPEC
-from adaexplore.runtime.spec import Workload, gpu_of, versions
+from adaexplore.runtime.spec import VerifiedWorkload, gpu_of, versions
 from adaexplore.runtime.timing import times_of
 
 _SEEDS = (1, 2)
 
 
 @torch.no_grad()
-def error_of(workload: Workload) -> float:
+def error_of(workload: VerifiedWorkload) -> float:
     """Return the largest relative error on a workload's inputs, their variations and other weights.
 
     The weights change through `.data`, which counts no version: a kernel that keeps values that it

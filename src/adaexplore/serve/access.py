@@ -18,7 +18,7 @@ _WRONG_TOKENS = RateLimitItemPerMinute(30)
 """Requests without a right token that one address may make."""
 
 
-class Gate:
+class AccessGate:
     """Lets requests with a right token in, at most as many a minute as its account says.
 
     Raises `HTTPException`: 401 without a right token, 403 without the scope, 429 for too many.

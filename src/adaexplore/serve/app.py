@@ -21,7 +21,7 @@ from starlette.concurrency import run_in_threadpool
 
 from adaexplore.core.errors import BadInputError, InfrastructureError
 from adaexplore.core.version import __version__
-from adaexplore.serve.access import Gate, require
+from adaexplore.serve.access import AccessGate, require
 from adaexplore.serve.accounts import Account
 from adaexplore.serve.audit import log_request, open_audit
 from adaexplore.serve.episodes import Episodes
@@ -103,7 +103,7 @@ class ServiceSettings:
 def make_app(settings: ServiceSettings, engine: Engine) -> FastAPI:
     """Return the service as an ASGI application on an open database."""
     jobs = Jobs(engine, settings.folder / "jobs")
-    service = _Service(settings, jobs, Gate(engine))
+    service = _Service(settings, jobs, AccessGate(engine))
     runner = Runner(jobs, settings.at_once, settings.warm)
     metrics, audit = Metrics(jobs), open_audit(settings.folder / "audit.jsonl")
 
@@ -190,7 +190,7 @@ def make_app(settings: ServiceSettings, engine: Engine) -> FastAPI:
 class _Service:
     """The routes below `/v1`."""
 
-    def __init__(self, settings: ServiceSettings, jobs: Jobs, gate: Gate) -> None:
+    def __init__(self, settings: ServiceSettings, jobs: Jobs, gate: AccessGate) -> None:
         self.gate = gate
         self._settings = settings
         self._jobs = jobs

@@ -16,7 +16,7 @@ from adaexplore.core.evaluation import Failed
 from adaexplore.core.evaluation_json import evaluation_from_json
 from adaexplore.core.problem import Precision
 from adaexplore.run.api import read_source
-from adaexplore.run.bench.judge import Group, Verdicts, verdict_on
+from adaexplore.run.bench.judge import AnswerGroup, Verdicts, verdict_on
 from adaexplore.serve.client import Client, ServiceError, problem_of
 from adaexplore.serve.messages import JobEvent, JobInfo
 from adaexplore.serve.options import OPEN
@@ -62,7 +62,7 @@ class ServiceGroupJudge:
         """See `GroupJudge`."""
         yield self._device
 
-    def judge(self, group: Group, precision: Precision, device: str) -> Verdicts:
+    def judge(self, group: AnswerGroup, precision: Precision, device: str) -> Verdicts:
         """See `GroupJudge`."""
         blank = BenchVerdict(group.entries[0], precision, group.language, device, None)
         with self._connect(_PATIENCE_S) as client:
@@ -77,7 +77,7 @@ class ServiceGroupJudge:
             for job_id in tuple(self._at_work):
                 client.cancel(job_id)
 
-    def _judge_some(self, client: Client, group: Group, blank: BenchVerdict) -> Verdicts:
+    def _judge_some(self, client: Client, group: AnswerGroup, blank: BenchVerdict) -> Verdicts:
         """Yield the verdicts of one job; fewer once `stop` was called."""
         left = list(group.entries)
         job = self._submit(client, group, blank)
@@ -92,7 +92,7 @@ class ServiceGroupJudge:
         if left and not self._stopped.is_set():
             yield from self._unjudged(client, job, blank, left)
 
-    def _submit(self, client: Client, group: Group, blank: BenchVerdict) -> JobInfo | None:
+    def _submit(self, client: Client, group: AnswerGroup, blank: BenchVerdict) -> JobInfo | None:
         """Submit the job of a group; return None once `stop` was called."""
         file = self._path / group.problem
         problem = problem_of(file.stem, read_source(file, "problem"))

@@ -33,17 +33,17 @@ from adaexplore.serve.messages import (
     JobInfo,
     JobPrompt,
     JobResult,
-    Message,
     ProblemSource,
     PromptReply,
     SearchOrder,
+    WireMessage,
 )
 
 _PAUSES_S = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
 _IDLE_S = 60.0
 """Silence after which a stream of events counts as lost; the service sends a sign every 15 s."""
 _TRY_AGAIN = {502, 503, 504}
-_Answer = TypeVar("_Answer", bound=Message)
+_Answer = TypeVar("_Answer", bound=WireMessage)
 _Read = TypeVar("_Read")
 
 
@@ -236,7 +236,7 @@ class Client:
                 if line.startswith("data:"):  # each event is one line of JSON
                     yield JobEvent.model_validate_json(line.removeprefix("data:").strip())
 
-    def _submit(self, path: str, order: Message) -> JobInfo:
+    def _submit(self, path: str, order: WireMessage) -> JobInfo:
         headers = {"Idempotency-Key": secrets.token_hex(16)}
         body = order.model_dump(mode="json")
         answer = self._again(lambda: self._http.post(path, json=body, headers=headers))

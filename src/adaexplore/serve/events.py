@@ -75,7 +75,7 @@ def _recorded(node: Node, best: bool) -> dict[str, Any]:
     }
 
 
-class Row(ProgressRow):
+class EventRow(ProgressRow):
     """The progress row of a campaign's problem: `say` takes its messages."""
 
     def __init__(self, name: str, say: Callable[[Mapping[str, Any]], None]) -> None:

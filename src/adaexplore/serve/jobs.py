@@ -25,7 +25,7 @@ from adaexplore.serve.messages import (
     Scope,
     State,
 )
-from adaexplore.serve.prompts import Prompts
+from adaexplore.serve.prompts import WaitingPrompts
 from adaexplore.serve.quotas import check_quota
 from adaexplore.serve.rows import add_event_row, end_row, ends_with, first_row, info_of, job_rows
 from adaexplore.serve.tables import events, jobs, prompts
@@ -58,7 +58,7 @@ class Jobs:
 
     def __init__(self, engine: Engine, folder: Path) -> None:
         self.engine = engine
-        self.prompts = Prompts(engine)
+        self.prompts = WaitingPrompts(engine)
         self.folder = folder
         self._last_verdicts: dict[str, int] = {}
 

@@ -16,7 +16,7 @@ from starlette.concurrency import run_in_threadpool
 
 from adaexplore.core.evaluation import Evaluation, Failed, Passed
 from adaexplore.search.named_rewards import is_decoy
-from adaexplore.serve.access import Gate
+from adaexplore.serve.access import AccessGate
 from adaexplore.serve.accounts import Account
 from adaexplore.serve.jobs import Jobs
 from adaexplore.serve.judging import Attempt, Judging, Outcome
@@ -88,7 +88,7 @@ class BatchResult(BaseModel):
 
 
 def add_kernelgym(
-    app: FastAPI, judging: Judging, jobs: Jobs, gate: Gate, is_alive: Callable[[], bool]
+    app: FastAPI, judging: Judging, jobs: Jobs, gate: AccessGate, is_alive: Callable[[], bool]
 ) -> None:
     """Add the routes to an application, which runs jobs while it `is_alive`."""
     caller = Annotated[Account, Depends(gate.account)]

@@ -27,20 +27,20 @@ Source = Annotated[str, Field(min_length=1, max_length=SOURCE_CHARACTERS)]
 Options = Annotated[dict[str, Any], Field(max_length=60)]
 
 
-class Message(BaseModel):
+class WireMessage(BaseModel):
     """Base of all messages; an unknown field is an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class ProblemSource(Message):
+class ProblemSource(WireMessage):
     """A problem in KernelBench form, as text."""
 
     name: Name = "problem"
     source: Source
 
 
-class EvaluationOrder(Message):
+class EvaluationOrder(WireMessage):
     """Candidates to judge against one problem: the sources of modules with `ModelNew`."""
 
     problem: ProblemSource
@@ -48,21 +48,21 @@ class EvaluationOrder(Message):
     options: Options = {}
 
 
-class SearchOrder(Message):
+class SearchOrder(WireMessage):
     """A search on one problem."""
 
     problem: ProblemSource
     options: Options = {}
 
 
-class CampaignOrder(Message):
+class CampaignOrder(WireMessage):
     """A search over several problems with different names, within one budget."""
 
     problems: Annotated[list[ProblemSource], Field(min_length=1, max_length=MOST_PROBLEMS)]
     options: Options = {}
 
 
-class JobInfo(Message):
+class JobInfo(WireMessage):
     """A job: times are seconds since the epoch, `candidates` what it counts against the quota.
 
     `error` is one line where the job failed. `files` can be fetched once the job has ended.
@@ -80,7 +80,7 @@ class JobInfo(Message):
     files: list[str] = []
 
 
-class JobEvent(Message):
+class JobEvent(WireMessage):
     """Progress of a job. Events of a job are numbered 1, 2, 3, ...
 
     `type` is "state", or the name of an event of a search in lower case ("working", "notice",
@@ -94,7 +94,7 @@ class JobEvent(Message):
     data: dict[str, Any] = {}
 
 
-class JobPrompt(Message):
+class JobPrompt(WireMessage):
     """A prompt of a search that is answered by hand: prompt number `turn` (from 0) of an ask."""
 
     ask: int
@@ -103,7 +103,7 @@ class JobPrompt(Message):
     text: str
 
 
-class PromptReply(Message):
+class PromptReply(WireMessage):
     """The reply to a prompt."""
 
     ask: Annotated[int, Field(ge=1, le=MOST_NUMBER)]
@@ -111,7 +111,7 @@ class PromptReply(Message):
     reply: Source
 
 
-class JobResult(Message):
+class JobResult(WireMessage):
     """Result of a job that has ended.
 
     `verdicts` are the evaluations of an evaluation job in the order of its candidates, in the form
@@ -129,7 +129,7 @@ class JobResult(Message):
     bad_problem: bool = False
 
 
-class Health(Message):
+class Health(WireMessage):
     """State of the service; its device is "cpu" or "cuda", empty where a cluster has them."""
 
     version: str

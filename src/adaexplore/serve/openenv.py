@@ -20,7 +20,7 @@ from sqlalchemy.exc import DBAPIError
 
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.version import __version__
-from adaexplore.serve.access import Gate, require
+from adaexplore.serve.access import AccessGate, require
 from adaexplore.serve.accounts import Account
 from adaexplore.serve.audit import log_message
 from adaexplore.serve.episodes import (
@@ -63,7 +63,11 @@ class InSplit(BaseModel):
 
 
 def add_openenv(
-    app: FastAPI, episodes: Episodes, splits: Mapping[str, Split], gate: Gate, audit: logging.Logger
+    app: FastAPI,
+    episodes: Episodes,
+    splits: Mapping[str, Split],
+    gate: AccessGate,
+    audit: logging.Logger,
 ) -> None:
     """Add the routes and the socket to an application."""
     caller = Annotated[Account, Depends(gate.account)]
@@ -185,7 +189,7 @@ def _add_tasks(app: FastAPI, episodes: Episodes, splits: Mapping[str, Split], ca
 class _Sockets:
     """Serves sockets, each with an episode of its own."""
 
-    def __init__(self, episodes: Episodes, gate: Gate, audit: logging.Logger) -> None:
+    def __init__(self, episodes: Episodes, gate: AccessGate, audit: logging.Logger) -> None:
         self._episodes = episodes
         self._gate = gate
         self._audit = audit

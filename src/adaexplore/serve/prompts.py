@@ -16,7 +16,7 @@ from adaexplore.serve.rows import add_event_row, end_row
 from adaexplore.serve.tables import jobs, prompts
 
 
-class Prompts:
+class WaitingPrompts:
     """The prompts of all jobs; thread-safe."""
 
     def __init__(self, engine: Engine) -> None:

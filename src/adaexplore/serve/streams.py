@@ -14,7 +14,7 @@ from sqlalchemy.exc import DBAPIError
 from sse_starlette import EventSourceResponse
 from starlette.concurrency import run_in_threadpool
 
-from adaexplore.serve.access import Gate
+from adaexplore.serve.access import AccessGate
 from adaexplore.serve.jobs import Jobs
 from adaexplore.serve.messages import ENDED, JobEvent
 from adaexplore.serve.tables import is_unreachable
@@ -33,7 +33,7 @@ _Event = TypeVar("_Event")
 class EventStreams:
     """The streams of the events of jobs that are open."""
 
-    def __init__(self, jobs: Jobs, gate: Gate) -> None:
+    def __init__(self, jobs: Jobs, gate: AccessGate) -> None:
         self._jobs = jobs
         self._gate = gate
         self._streams: dict[str, int] = {}

@@ -56,7 +56,7 @@ from adaexplore.run.take_over import judged
 from adaexplore.run.uses import with_uses
 from adaexplore.sandbox.walls.isolation import hide
 from adaexplore.sandbox.walls.limits import STRANGERS, die_with_parent
-from adaexplore.serve.events import Row, message_of
+from adaexplore.serve.events import EventRow, message_of
 from adaexplore.serve.jobs import LOG_NAME, ORDER_NAME, POSTPONED, REPLIES_NAME
 from adaexplore.store import export_run, is_run, open_run, read_run
 from adaexplore.store.campaign import is_campaign
@@ -188,7 +188,7 @@ class JobWorker:
         if not is_campaign(self._run):
             shutil.rmtree(self._run, ignore_errors=True)
             begin_campaign(files, self._config)
-        run = CampaignRun(self._run, lambda name: Row(name, self._say))
+        run = CampaignRun(self._run, lambda name: EventRow(name, self._say))
         over = "interrupted"
         try:
             run.run()

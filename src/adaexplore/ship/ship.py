@@ -18,7 +18,7 @@ from adaexplore.runtime.spec import Spec
 from adaexplore.sandbox.lock import device_lock
 from adaexplore.ship.hub import refuse_compiled, write_hub
 from adaexplore.ship.trial import FailedTrialError, Trial, place_of_trial, run_trial
-from adaexplore.ship.winner import Winner, winner_of
+from adaexplore.ship.winner import ShippedKernel, winner_of
 from adaexplore.ship.write import package_name, write_package, write_verdicts
 
 UNLICENSED = "LicenseRef-Proprietary"
@@ -88,7 +88,7 @@ def ship(
     return Shipped(folder, spec, trial)
 
 
-def _tried(winner: Winner, spec: Spec, folder: Path, home: Path) -> tuple[Spec, Trial]:
+def _tried(winner: ShippedKernel, spec: Spec, folder: Path, home: Path) -> tuple[Spec, Trial]:
     """Return the trial of a package, which makes a new candidate at each call if it must."""
     first = _trial(winner, folder, spec)
     if first.error <= spec.error:
@@ -111,7 +111,7 @@ def _tried(winner: Winner, spec: Spec, folder: Path, home: Path) -> tuple[Spec, 
     return fresh, trial
 
 
-def _trial(winner: Winner, folder: Path, spec: Spec) -> Trial:
+def _trial(winner: ShippedKernel, folder: Path, spec: Spec) -> Trial:
     try:
         with device_lock(place_of_trial(spec.device), exclusive=True):
             return run_trial(folder, spec.name)

@@ -17,7 +17,7 @@ from adaexplore.store import read_run
 
 
 @dataclass(frozen=True, slots=True)
-class Winner:
+class ShippedKernel:
     """A verified kernel, its problem, and the place of its verdict."""
 
     problem: Problem
@@ -49,7 +49,7 @@ class Winner:
         }
 
 
-def winner_of(run: Path) -> Winner:
+def winner_of(run: Path) -> ShippedKernel:
     """Return the winner of a run; raise `BadInputError` where nothing can be shipped."""
     with read_run(run) as directory:
         record = directory.store.run()
@@ -67,6 +67,6 @@ def winner_of(run: Path) -> Winner:
             f"{run}: the problem needs {first}, which a package has not; put its code into "
             f"{problem.access.file or 'the problem'} and search again"
         )
-    return Winner(
+    return ShippedKernel(
         problem, kernel.source, kernel.verdict, kernel.about, kernel.labels, record.environment
     )

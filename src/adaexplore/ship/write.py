@@ -15,14 +15,19 @@ from adaexplore.package.describe import Described
 from adaexplore.package.files import write_json, write_python_package, write_tests
 from adaexplore.runtime.spec import Spec
 from adaexplore.ship.trial import Trial
-from adaexplore.ship.winner import Winner
+from adaexplore.ship.winner import ShippedKernel
 
 _HERE = Path(__file__).parent
 VERDICTS = "verdicts.json"
 
 
 def write_package(
-    winner: Winner, described: Described, folder: Path, *, license_name: str, package_version: str
+    winner: ShippedKernel,
+    described: Described,
+    folder: Path,
+    *,
+    license_name: str,
+    package_version: str,
 ) -> Path:
     """Write the package of a winner to a new folder, and return that of its Python package."""
     spec = described.spec
@@ -39,7 +44,7 @@ def write_package(
     return home
 
 
-def write_verdicts(winner: Winner, trial: Trial, folder: Path) -> None:
+def write_verdicts(winner: ShippedKernel, trial: Trial, folder: Path) -> None:
     """Write the verdict of the judge, and the trial of the package."""
     write_json(folder / VERDICTS, {**winner.verdicts(), "trial": trial.to_json()})
 
@@ -51,7 +56,7 @@ def package_name(name: str) -> str:
 
 
 def _texts(
-    winner: Winner, spec: Spec, license_name: str, package_version: str
+    winner: ShippedKernel, spec: Spec, license_name: str, package_version: str
 ) -> Iterator[tuple[str, str]]:
     """Yield the name and the text of each file that is made from a template."""
     values = {
@@ -74,7 +79,7 @@ def _texts(
         yield name, environment.get_template(f"{name}.j2").render(values)
 
 
-def _needs(winner: Winner, spec: Spec) -> Iterator[str]:
+def _needs(winner: ShippedKernel, spec: Spec) -> Iterator[str]:
     """Yield the requirements of a package."""
     yield f"torch>={_minor(spec.torch)}"
     if "triton" in winner.source:

@@ -12,7 +12,7 @@ from adaexplore.core.evaluation import Failed, Passed, Timing
 from adaexplore.core.node import Node
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
-from adaexplore.run.campaign.file import CampaignEntry, CampaignOrder
+from adaexplore.run.campaign.file import CampaignEntry, CampaignPlan
 from adaexplore.store import RunRecord, create_run
 from adaexplore.store.bench import BenchManifest, append_verdict, create_bench
 from adaexplore.store.campaign import create_campaign
@@ -105,7 +105,7 @@ def test_a_problem_that_is_no_function_is_refused(adaexplore, make_run, tmp_path
 def test_the_winners_of_a_campaign_are_named_with_their_categories(adaexplore, make_run, tmp_path):
     names = {"found": "Math", "plain": "", "lost": "Math", "open": "Math"}
     entries = tuple(CampaignEntry(one, "p.py", Config(), names[one]) for one in names)
-    create_campaign(tmp_path / "all", {"order": CampaignOrder(Config(), entries).to_json()})
+    create_campaign(tmp_path / "all", {"order": CampaignPlan(Config(), entries).to_json()})
     for name in ("found", "plain"):
         make_run(TASK, passed(20.0), path=f"all/{name}")
     make_run(TASK, Failed("timeout", ""), path="all/lost")

@@ -11,7 +11,7 @@ from torch import nn
 from adaexplore.core.problem import Checks
 from adaexplore.model.calls import calls_of
 from adaexplore.model.placements import Placements
-from adaexplore.model.put_back import Winner, put_back
+from adaexplore.model.put_back import GroupWinner, put_back
 from adaexplore.model.rank import CaptureOptions, rank_model
 from adaexplore.package.describe import describe_kernel
 from adaexplore.package.imported import import_kernel
@@ -79,7 +79,7 @@ def put(tmp_path):
         problems = rank_model(model, calls_of(CALLS), options).problems
         calls = calls_of([*CALLS, *more])
         [name] = [name for name, one in problems.items() if one.group.paths[0] == "blocks.0"]
-        winners = {name: Winner(problems[name], source)}
+        winners = {name: GroupWinner(problems[name], source)}
         return put_back(model, calls, winners, precision="fp32", folder=tmp_path / "kernels")
 
     return put

@@ -14,7 +14,7 @@ from adaexplore.model.calls import calls_of
 from adaexplore.model.cuts import in_place
 from adaexplore.model.cutting import cut_forwards
 from adaexplore.model.placements import Placements
-from adaexplore.model.put_back import Winner, put_back
+from adaexplore.model.put_back import GroupWinner, put_back
 from adaexplore.model.rank import CaptureOptions, rank_model, recapture
 from adaexplore.model.seen import look
 from adaexplore.package.describe import describe_kernel
@@ -306,7 +306,7 @@ def test_a_model_with_a_kernel_for_a_run_is_compared_and_timed(ranked, tmp_path)
     problem = found.problems[f"Residual_{RUN}"]
     source = problem.captured.problem.source.replace("class Model(", "class ModelNew(")
     wrong = source.replace("return ", "return 2 * ", 1)
-    winners = {"wrong": Winner(problem, wrong), "same": Winner(problem, source)}
+    winners = {"wrong": GroupWinner(problem, wrong), "same": GroupWinner(problem, source)}
     outcome, _ = put_back(model, calls, winners, precision="fp32", folder=tmp_path)
     wrong, same = outcome.replacements
     assert "wrong by" in wrong.reason

@@ -18,7 +18,7 @@ from adaexplore.core.evaluation import Evaluation, Passed, Timing
 from adaexplore.core.node import Node
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
-from adaexplore.run.campaign.file import CampaignEntry, CampaignOrder
+from adaexplore.run.campaign.file import CampaignEntry, CampaignPlan
 from adaexplore.run.proposers import make_plan
 from adaexplore.serve.page.app import pages_server
 from adaexplore.store import RunRecord, create_run, open_run
@@ -101,7 +101,7 @@ def at_work(path: Path, script: str = HOLD) -> Iterator[subprocess.Popen[str]]:
 def campaign(path: Path, *names: str) -> Path:
     """Make a campaign; problems whose names are folders get a run with one step."""
     entries = tuple(CampaignEntry(name, "x.py", Config(steps=4)) for name in names)
-    order = CampaignOrder(Config(steps=4), entries).to_json()
+    order = CampaignPlan(Config(steps=4), entries).to_json()
     create_campaign(path, {"command": "adaexplore campaign", "created_at": 1.0, "order": order})
     for place, entry in enumerate(entries):
         if "/" in entry.name:
@@ -117,7 +117,7 @@ def study(path: Path, *arms: str) -> Path:
         for name in ("gelu", "relu")
         for arm, policy in zip(arms, ("uct", "ps"), strict=True)
     )
-    order = CampaignOrder(Config(steps=4), entries, arms=arms).to_json()
+    order = CampaignPlan(Config(steps=4), entries, arms=arms).to_json()
     create_campaign(path, {"command": "adaexplore study", "created_at": 1.0, "order": order})
     for entry in entries:
         (path / entry.arm).mkdir(exist_ok=True)

@@ -12,7 +12,7 @@ from test_prompts import FIRST, NOTHING, SECOND, waiting_job
 from adaexplore.serve.accounts import find_account
 from adaexplore.serve.jobs import Jobs
 from adaexplore.serve.messages import PromptReply
-from adaexplore.serve.prompts import Prompts
+from adaexplore.serve.prompts import WaitingPrompts
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def records(service):
 
 @pytest.fixture
 def prompts(service):
-    return Prompts(service.engine)
+    return WaitingPrompts(service.engine)
 
 
 @pytest.fixture

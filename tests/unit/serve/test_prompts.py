@@ -17,7 +17,7 @@ from adaexplore.serve.client import Client, ServiceError, problem_of
 from adaexplore.serve.jobs import Jobs, NewJob
 from adaexplore.serve.messages import JobPrompt, JobResult, PromptReply
 from adaexplore.serve.page.shelf import entry_of
-from adaexplore.serve.prompts import Prompts
+from adaexplore.serve.prompts import WaitingPrompts
 from adaexplore.serve.quotas import QuotaError
 from adaexplore.serve.tables import open_folder
 from adaexplore.serve.worker import JobWorker
@@ -40,7 +40,7 @@ def waiting_job(jobs: Jobs, account=EVERYTHING, opened=(FIRST,)) -> str:
     """A search that has run until its prompts wait."""
     job = jobs.submit(account, NewJob("search", "search", False, "relu", 2, {"config": {}}))
     run_now(jobs, job.id)
-    Prompts(jobs.engine).wait(job.id, opened, [], **NOTHING)
+    WaitingPrompts(jobs.engine).wait(job.id, opened, [], **NOTHING)
     return job.id
 
 
@@ -53,7 +53,7 @@ def jobs(tmp_path, new_store):
 
 @pytest.fixture
 def prompts(jobs):
-    return Prompts(jobs.engine)
+    return WaitingPrompts(jobs.engine)
 
 
 def test_a_job_that_waits_takes_no_worker_and_no_quota_until_an_answer_queues_it(jobs, prompts):
@@ -209,7 +209,7 @@ def test_prompts_are_answered_in_the_pages_by_their_user_alone(service, waiting)
     assert mallory.post(f"{path}/tell", data=reply | {"csrf": theirs}).status_code == 404
     assert alice.post(f"{path}/tell", data=reply | {"reply": ""}).status_code == 409
     assert alice.post(f"{path}/tell", data=reply).status_code == 303
-    assert Prompts(service.engine).replies(waiting)[0].reply == "mine\n"
+    assert WaitingPrompts(service.engine).replies(waiting)[0].reply == "mine\n"
     assert service.client().job(waiting).state == "queued"
     assert "Write a kernel." not in alice.get(path).text
     assert alice.post(f"{path}/stop", data=reply).status_code == 303
@@ -227,7 +227,7 @@ def test_the_command_ends_where_prompts_wait(service, tmp_path, monkeypatch, cap
     def submit_and_run(self, problem, options):
         job = submit(self, problem, options)
         run_now(Jobs(service.engine, service.folder / "jobs"), job.id)
-        Prompts(service.engine).wait(job.id, [FIRST], [], **NOTHING)
+        WaitingPrompts(service.engine).wait(job.id, [FIRST], [], **NOTHING)
         return job
 
     (tmp_path / "relu.py").write_text(PROBLEM)

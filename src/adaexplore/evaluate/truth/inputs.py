@@ -11,7 +11,7 @@ from types import ModuleType
 import torch
 
 from adaexplore.core.problem import Workload
-from adaexplore.evaluate.truth.relations import Order, freeze_derived, in_order, orders_of
+from adaexplore.evaluate.truth.relations import OrderedPair, freeze_derived, in_order, orders_of
 from adaexplore.evaluate.truth.structure import Draw, Structure, structure_of
 from adaexplore.evaluate.wire.tensors import fingerprint
 from adaexplore.sandbox.user.user_code import Instance
@@ -237,14 +237,14 @@ def freeze_marked(module: ModuleType, structures: list[Structure]) -> None:
         structures[number] = Structure(frozen=True)
 
 
-def related(draws: Sequence[Inputs], structures: list[Structure]) -> tuple[Order, ...]:
+def related(draws: Sequence[Inputs], structures: list[Structure]) -> tuple[OrderedPair, ...]:
     """Freeze the structures of inputs that follow from others; return the orders between others."""
     freeze_derived(draws, structures)
     return orders_of(draws, structures)
 
 
 def vary(
-    inputs: Inputs, structures: Iterable[Structure], seed: int, orders: Sequence[Order] = ()
+    inputs: Inputs, structures: Iterable[Structure], seed: int, orders: Sequence[OrderedPair] = ()
 ) -> Inputs:
     """Return inputs of the same kind with other numbers, within their structures and orders.
 

@@ -23,7 +23,7 @@ _CHANCE = 10.0  # e^-10 is rare
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class OrderedPair:
     """Two inputs of one shape, by number, of which no element of `low` is above that of `high`.
 
     Nor equal to it where the order is `strict`.
@@ -39,7 +39,7 @@ class Order:
         return low >= high if self.strict else low > high
 
 
-def orders_of(draws: Sequence[Inputs], structures: Sequence[Structure]) -> tuple[Order, ...]:
+def orders_of(draws: Sequence[Inputs], structures: Sequence[Structure]) -> tuple[OrderedPair, ...]:
     """Find the orders that hold in all draws and would not hold among independent numbers."""
     rows = [tensors_of(draw) for draw in draws]
     numbers = [i for i, t in enumerate(rows[0]) if _is_ordered(t) and not _is_bound(structures[i])]
@@ -55,11 +55,11 @@ def orders_of(draws: Sequence[Inputs], structures: Sequence[Structure]) -> tuple
         if not all(map(_never_above, pairs)) or sum(map(_expected_above, pairs)) <= _CHANCE:
             continue
         if not all(torch.equal(*pair) for pair in pairs):  # one input twice is no pair of ends
-            found.append(Order(low, high, strict=all(bool((a < b).all()) for a, b in pairs)))
+            found.append(OrderedPair(low, high, strict=all(bool((a < b).all()) for a, b in pairs)))
     return tuple(found)
 
 
-def in_order(drawn: Inputs, own: Inputs, orders: Sequence[Order]) -> Inputs:
+def in_order(drawn: Inputs, own: Inputs, orders: Sequence[OrderedPair]) -> Inputs:
     """Return inputs with the problem's own in all related tensors wherever an order is broken."""
     if not orders:
         return drawn

@@ -35,7 +35,7 @@ Verdicts = Generator[BenchVerdict, None, None]
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class AnswerGroup:
     """Answers to one problem in one language: they share a judge."""
 
     problem: str
@@ -57,7 +57,7 @@ class GroupJudge(Protocol):
         """Hold a device for a group; its name ("cpu", "cuda:0"), empty where it is not known."""
         ...
 
-    def judge(self, group: Group, precision: Precision, device: str) -> Verdicts:
+    def judge(self, group: AnswerGroup, precision: Precision, device: str) -> Verdicts:
         """Yield a verdict on each answer of a group in one class, in order."""
         ...
 
@@ -113,13 +113,13 @@ class BenchJudging:
         self._over.set()
         self._place.stop()
 
-    def _groups(self, entries: Sequence[BenchEntry]) -> list[Group]:
+    def _groups(self, entries: Sequence[BenchEntry]) -> list[AnswerGroup]:
         """Return the entries by problem and language, in the order of the first of each."""
         members: dict[tuple[str, Language], list[BenchEntry]] = {}
         for entry in entries:
             language = self._config.language or self._language(entry)
             members.setdefault((entry.problem, language), []).append(entry)
-        return [Group(*key, tuple(some)) for key, some in members.items()]
+        return [AnswerGroup(*key, tuple(some)) for key, some in members.items()]
 
     def _language(self, entry: BenchEntry) -> Language:
         """Return the language of an answer's kernels, as its judge must know it."""
@@ -128,7 +128,7 @@ class BenchJudging:
         source = read_source(self._path / entry.answer)
         return "cuda" if _BUILT.search(source) else "triton"
 
-    def _judge(self, group: Group) -> None:
+    def _judge(self, group: AnswerGroup) -> None:
         """Judge a group, and what may pass as looser in the looser classes after it."""
         with self._place.device() as device:
             classes = self._classes(device)
@@ -147,7 +147,7 @@ class BenchJudging:
         return (PRECISIONS[first], *(p for p in looser if p != "tf32" or device != "cpu"))
 
     def _judge_in(
-        self, group: Group, precision: Precision, device: str, *, is_last: bool
+        self, group: AnswerGroup, precision: Precision, device: str, *, is_last: bool
     ) -> list[BenchVerdict]:
         """Judge a group in one class; return the verdicts on what to judge in a looser one."""
         looser = []

@@ -17,7 +17,7 @@ from adaexplore.core.errors import AdaExploreError, BadInputError, BadProblemErr
 from adaexplore.core.evaluation import Failed
 from adaexplore.core.problem import Language, Precision, Problem
 from adaexplore.run.api import read_source, syntax_failure
-from adaexplore.run.bench.judge import Group, Verdicts, verdict_on
+from adaexplore.run.bench.judge import AnswerGroup, Verdicts, verdict_on
 from adaexplore.run.bench.own_tests import OwnTests
 from adaexplore.run.job import Servers
 from adaexplore.run.processes import describe, evaluator_on
@@ -53,7 +53,7 @@ class LocalGroupJudge:
         finally:
             self._devices.put(device)
 
-    def judge(self, group: Group, precision: Precision, device: str) -> Verdicts:
+    def judge(self, group: AnswerGroup, precision: Precision, device: str) -> Verdicts:
         """See `GroupJudge`."""
         given = {"device": device, "language": group.language, "precision": precision}
         config = self._config.model_copy(update=given)

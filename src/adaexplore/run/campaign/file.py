@@ -74,7 +74,7 @@ class CampaignEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class CampaignOrder:
+class CampaignPlan:
     """A campaign: its own configuration, and its problems in order, each with a unique name.
 
     `excluded` are the tasks of benchmarks that were chosen and cannot become problems. `arms` are
@@ -96,20 +96,20 @@ class CampaignOrder:
         return data | ({"arms": list(self.arms)} if self.arms else {})
 
     @staticmethod
-    def from_json(data: Mapping[str, Any]) -> CampaignOrder:
+    def from_json(data: Mapping[str, Any]) -> CampaignPlan:
         """Return the order that `to_json` wrote."""
         entries = tuple(CampaignEntry.from_json(entry) for entry in data["entries"])
         excluded = tuple(Exclusion(**one) for one in data.get("excluded", ()))
         arms = tuple(data.get("arms", ()))
-        return CampaignOrder(Config(**data["config"]), entries, excluded, arms)
+        return CampaignPlan(Config(**data["config"]), entries, excluded, arms)
 
-    def changed(self, given: Config) -> CampaignOrder:
+    def changed(self, given: Config) -> CampaignPlan:
         """Return the order with the fields that were given in place of its own."""
         entries = tuple(replace(e, config=of_entry(given.over(e.config))) for e in self.entries)
         return replace(self, config=given.over(self.config), entries=entries)
 
 
-def campaign_order(what: Sequence[Path], given: Config, op_type: str = "") -> CampaignOrder:
+def campaign_order(what: Sequence[Path], given: Config, op_type: str = "") -> CampaignPlan:
     """Return the campaign of one TOML file, of files of problems, or of datasets' definitions.
 
     Of a dataset, those of one op type are taken, the one that is named in `given`, or all.
@@ -143,7 +143,7 @@ def _definitions(path: Path, given: Config, op_type: str = "") -> list[Path]:
     return [entry.file for entry in dataset_entries(path, op_type)]
 
 
-def read_campaign_file(path: Path, given: Config | None = None) -> CampaignOrder:
+def read_campaign_file(path: Path, given: Config | None = None) -> CampaignPlan:
     """Return the campaign of a TOML file; its relative paths begin at its folder.
 
     Raises `BadInputError` as `campaign_order` does.
@@ -184,7 +184,7 @@ def order_of(
     folder: Path,
     given: Config,
     defaults: Mapping[str, Any] = CAMPAIGN_DEFAULTS,
-) -> CampaignOrder:
+) -> CampaignPlan:
     """Return the campaign of top-level keys and tables of problems; paths begin at `folder`.
 
     Raises `BadInputError` as `campaign_order` does.
@@ -206,7 +206,7 @@ def order_of(
     if not found:
         raise BadInputError(f"there are no problems; write {_EXAMPLE}, or give files")
     _refuse_duplicates(found)
-    return CampaignOrder(config, tuple(_named(found)), tasks.excluded, files=tasks.files)
+    return CampaignPlan(config, tuple(_named(found)), tasks.excluded, files=tasks.files)
 
 
 def _config_of(number: int, table: Mapping[str, Any], config: Config, given: Config) -> Config:

@@ -10,7 +10,7 @@ from adaexplore.core.problem import Language
 from adaexplore.core.protocols.client import ModelClient
 from adaexplore.languages import DIALECTS
 from adaexplore.memory.check import Checker
-from adaexplore.run.campaign.file import CampaignEntry, CampaignOrder
+from adaexplore.run.campaign.file import CampaignEntry, CampaignPlan
 from adaexplore.run.learning.learn import Tell
 from adaexplore.run.learning.lessons import Lessons
 from adaexplore.run.learning.machine import Machine
@@ -19,7 +19,7 @@ from adaexplore.run.recall import named_rules
 from adaexplore.run.session import setup_of
 
 
-def check_lessons(order: CampaignOrder) -> None:
+def check_lessons(order: CampaignPlan) -> None:
     """Raise `BadInputError` for a memory that this campaign cannot update."""
     if not order.config.memory_update:
         return
@@ -31,7 +31,7 @@ def check_lessons(order: CampaignOrder) -> None:
 
 
 def lessons_of(
-    order: CampaignOrder, folder: Path, clients: Mapping[str, ModelClient], tell: Tell
+    order: CampaignPlan, folder: Path, clients: Mapping[str, ModelClient], tell: Tell
 ) -> Lessons:
     """Return the lessons of a campaign in a folder; the first of its models writes the rules.
 

@@ -23,7 +23,7 @@ from adaexplore.report.campaign.summary import (
 )
 from adaexplore.run.campaign.file import (
     CampaignEntry,
-    CampaignOrder,
+    CampaignPlan,
     campaign_order,
     order_of,
 )
@@ -71,7 +71,7 @@ def begin_search(table: Mapping[str, Any], given: Config, command: str) -> Path:
     return begin_order(order, command, f"{table['benchmark']}")
 
 
-def begin_order(order: CampaignOrder, command: str, kind: str) -> Path:
+def begin_order(order: CampaignPlan, command: str, kind: str) -> Path:
     """Make the folder of a campaign; return it. Raises as `begin_campaign` does."""
     _check(order)
     for name, ray in {(d, entry.config.ray) for entry in order.entries for d in entry.devices}:
@@ -90,7 +90,7 @@ def change_campaign(path: Path, given: Config) -> None:
     Raises `BadInputError` for any other field.
     """
     manifest = read_manifest(path)
-    order = CampaignOrder.from_json(manifest["order"])
+    order = CampaignPlan.from_json(manifest["order"])
     may_change = [name for name in _MAY_CHANGE if not (order.arms and name == "allocation")]
     for name in given.model_fields_set:
         if name not in may_change:
@@ -116,7 +116,7 @@ def _move(run: Path, ray: str) -> None:
             store.set_config(store.run().config.model_copy(update={"ray": ray}))
 
 
-def _check(order: CampaignOrder) -> None:
+def _check(order: CampaignPlan) -> None:
     """Check that the searches can be carried out; raises `BadInputError` as `check` does."""
     for entry in order.entries:
         try:
@@ -127,7 +127,7 @@ def _check(order: CampaignOrder) -> None:
     check_lessons(order)
 
 
-def _check_files(order: CampaignOrder) -> None:
+def _check_files(order: CampaignPlan) -> None:
     """Raise `BadInputError` for memories and starting kernels that new runs could not use."""
     for entry in order.entries:
         read_starts(entry.config.start_from, Path(entry.path))
@@ -137,13 +137,13 @@ def _check_files(order: CampaignOrder) -> None:
             require_recalled(named_rules(config.memory), config)
 
 
-def _plan(order: CampaignOrder) -> Plan:
+def _plan(order: CampaignPlan) -> Plan:
     """Return one plan with the proposers of all problems."""
     plans = [make_plan(entry.config) for entry in order.entries]
     return Plan(tuple(dict.fromkeys(name for plan in plans for name in plan.proposers)))
 
 
-def _servers(order: CampaignOrder) -> Servers:
+def _servers(order: CampaignPlan) -> Servers:
     """Return the servers of the jobs, which in a study share the references of problems too."""
     return SharedSessions(order.config.parallel) if order.arms else Servers(order.config.parallel)
 
@@ -161,7 +161,7 @@ class CampaignRun:
         manifest = read_manifest(path)
         self.path = path
         self.command: str = manifest["command"]
-        self._order = CampaignOrder.from_json(manifest["order"])
+        self._order = CampaignPlan.from_json(manifest["order"])
         self._tell = tell
         self._servers = _servers(self._order)
         self._limits = self._order.config.limits

@@ -19,13 +19,13 @@ from adaexplore.core.replacement import ModelOutcome
 from adaexplore.model.calls import ModelCall, calls_of
 from adaexplore.model.graphs import CapturedCall, capture_call
 from adaexplore.model.placements import Placements
-from adaexplore.model.put_back import Winner, put_back
+from adaexplore.model.put_back import GroupWinner, put_back
 from adaexplore.model.rank import RankedModel
 from adaexplore.model.ways import scope_of
 from adaexplore.problems.captured import CAPTURED
 from adaexplore.report.model.html import render_model
 from adaexplore.report.model.tables import model_text
-from adaexplore.run.campaign.file import CampaignEntry, CampaignOrder, of_entry
+from adaexplore.run.campaign.file import CampaignEntry, CampaignPlan, of_entry
 from adaexplore.run.campaign.job import ProgressRow
 from adaexplore.run.campaign.run import CampaignRun, begin_order, change_campaign
 from adaexplore.run.deliver import claimed_winner
@@ -150,7 +150,7 @@ class ModelRun:
             )
         config = self._campaign_config(folder)
         entries = tuple(self._entry(group, config) for group in groups)
-        return begin_order(CampaignOrder(config, entries), command, "model")
+        return begin_order(CampaignPlan(config, entries), command, "model")
 
     def finish(self, listen: Callable[[str], None] = lambda _: None) -> OptimizedModel:
         """Put the winners of the search into the model, and write the page.
@@ -160,7 +160,7 @@ class ModelRun:
         winners = {}
         for group in self._searched():
             if source := self._winner(self.path / SEARCH / group.name):
-                winners[group.name] = Winner(self.ranked.problems[group.name], source)
+                winners[group.name] = GroupWinner(self.ranked.problems[group.name], source)
         outcome, placements = None, Placements(self.model)
         if winners:
             folder = self.path.resolve() / "kernels"
@@ -217,7 +217,7 @@ class ModelRun:
 
 def _refuse_changes(config: Config, search: Path) -> None:
     """Raise `BadInputError` for an option that is not the search's, and may not change."""
-    begun = CampaignOrder.from_json(read_manifest(search)["order"]).config
+    begun = CampaignPlan.from_json(read_manifest(search)["order"]).config
     for name in sorted(config.model_fields_set - _MAY_CHANGE - {"run"}):
         if getattr(config, name) != getattr(begun, name):
             raise BadInputError(

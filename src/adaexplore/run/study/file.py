@@ -19,7 +19,7 @@ from adaexplore.core.errors import BadInputError
 from adaexplore.run.campaign.file import (
     OF_CLIENTS,
     CampaignEntry,
-    CampaignOrder,
+    CampaignPlan,
     anchored,
     as_toml,
     of_entry,
@@ -47,7 +47,7 @@ class StudyArm:
     settings: Mapping[str, Any]
 
 
-def read_study_file(path: Path, given: Config) -> CampaignOrder:
+def read_study_file(path: Path, given: Config) -> CampaignPlan:
     """Return the runs of a study: of each problem in turn, every seed with every arm.
 
     Fields in `given` go before the whole file. All runs of a problem have the same weights and

@@ -15,7 +15,7 @@ from adaexplore.memory.lint import lint
 from adaexplore.report.campaign.summary import CampaignSummary, Result
 from adaexplore.report.study.runs import StudyArmInfo, StudyRun, StudyStep
 from adaexplore.report.study.summary import StudySummary, summarize_study
-from adaexplore.run.campaign.file import CampaignEntry, CampaignOrder
+from adaexplore.run.campaign.file import CampaignEntry, CampaignPlan
 from adaexplore.run.comparison import chooser, trace_of
 from adaexplore.run.proposers import Plan
 from adaexplore.search import SourceTraits, distance
@@ -29,13 +29,13 @@ _NOT_SHOWN = ("seed", "inputs_seed", "steps", "device")
 
 def study_summary(path: Path, campaign: CampaignSummary) -> StudySummary:
     """Return the summary of the study in a folder; `campaign` is that of its runs."""
-    order = CampaignOrder.from_json(read_manifest(path)["order"])
+    order = CampaignPlan.from_json(read_manifest(path)["order"])
     results = {result.name: result for result in campaign.results}
     runs = [_run(path, entry, results[entry.name]) for entry in order.entries]
     return summarize_study(runs, _arms(order), campaign, chooser)
 
 
-def _arms(order: CampaignOrder) -> list[StudyArmInfo]:
+def _arms(order: CampaignPlan) -> list[StudyArmInfo]:
     """Return the arms with the settings in which they differ on the first problem."""
     configs = {
         entry.arm: entry.config.model_dump(mode="json", exclude=set(_NOT_SHOWN))

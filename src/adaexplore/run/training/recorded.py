@@ -13,7 +13,7 @@ from adaexplore.core.evaluation import Evaluation, Passed, Timing
 from adaexplore.core.leader import is_claimable, leader_of
 from adaexplore.core.node import ROOT_ID, Node
 from adaexplore.core.problem import Problem
-from adaexplore.run.campaign.file import CampaignOrder
+from adaexplore.run.campaign.file import CampaignPlan
 from adaexplore.run.winner import confirmed_of
 from adaexplore.search.named_rewards import is_decoy
 from adaexplore.store import read_run
@@ -81,7 +81,7 @@ def recorded_runs(paths: Sequence[Path], license_name: str = "") -> Iterator[Rec
         if not is_campaign(path):
             yield _read(path, license_name)
             continue
-        for entry in CampaignOrder.from_json(read_manifest(path)["order"]).entries:
+        for entry in CampaignPlan.from_json(read_manifest(path)["order"]).entries:
             run = path / entry.name
             if holds_run(run):
                 yield _read(run, license_name)

@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 from adaexplore.core.errors import BadInputError
 from adaexplore.run.ask_files import WaitingPrompt
-from adaexplore.serve.access import Gate, require
+from adaexplore.serve.access import AccessGate, require
 from adaexplore.serve.accounts import Account
 from adaexplore.serve.jobs import Jobs
 from adaexplore.serve.messages import RESUMABLE, SOURCE_CHARACTERS, JobInfo, PromptReply
@@ -105,7 +105,7 @@ class JobShelf:
 class TeamPages:
     """The pages with their login; the cookie has the token, which is checked at each request."""
 
-    def __init__(self, jobs: Jobs, gate: Gate) -> None:
+    def __init__(self, jobs: Jobs, gate: AccessGate) -> None:
         self._jobs = jobs
         self._gate = gate
         self._guard = FormGuard()

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from adaexplore.evaluate.truth.inputs import related, vary
-from adaexplore.evaluate.truth.relations import Order, in_order
+from adaexplore.evaluate.truth.relations import OrderedPair, in_order
 from adaexplore.evaluate.truth.structure import structure_of
 from adaexplore.sandbox.user.values import Inputs
 
@@ -36,7 +36,7 @@ def lengths():
 
 @pytest.mark.parametrize(("least", "strict"), [(1, True), (0, False)])
 def test_a_begin_is_never_above_its_end(least, strict):
-    assert found(lambda: ends(least)) == ([], (Order(0, 1, strict),))
+    assert found(lambda: ends(least)) == ([], (OrderedPair(0, 1, strict),))
 
 
 def test_bounds_that_are_real_numbers_are_in_order():
@@ -44,7 +44,7 @@ def test_bounds_that_are_real_numbers_are_in_order():
         low = torch.randn(64)
         return low, low + torch.rand(64)
 
-    assert found(bounds) == ([], (Order(0, 1, strict=True),))
+    assert found(bounds) == ([], (OrderedPair(0, 1, strict=True),))
 
 
 NO_ORDER = {
@@ -105,7 +105,7 @@ def test_other_inputs_beside_lengths_stay_free(make):
 def test_where_an_order_is_broken_the_problem_s_own_numbers_stay():
     [own] = draws(ends, 1)
     drawn = Inputs((torch.randint(0, 99, (32,)), torch.randint(0, 99, (32,))), {})
-    low, high = in_order(drawn, own, (Order(0, 1, strict=True),)).args
+    low, high = in_order(drawn, own, (OrderedPair(0, 1, strict=True),)).args
     legal = drawn.args[0] < drawn.args[1]
     assert 0 < int(legal.sum()) < 32
     for kept, new, old in zip((low, high), drawn.args, own.args, strict=True):

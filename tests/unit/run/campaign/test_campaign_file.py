@@ -12,7 +12,7 @@ from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError
 from adaexplore.run.campaign.file import (
     CampaignEntry,
-    CampaignOrder,
+    CampaignPlan,
     campaign_order,
     read_campaign_file,
 )
@@ -82,7 +82,7 @@ def test_a_preset_goes_before_the_defaults_of_a_campaign(ordered):
     [a] = order.entries
     assert (a.config.stop_near, a.config.stop_flat, a.config.steps) == (0, 0, 50)
     assert (a.config.expand_ratio, a.config.c, a.config.repair) == (0.5, 0.7, True)
-    assert CampaignOrder.from_json(order.to_json()) == order
+    assert CampaignPlan.from_json(order.to_json()) == order
 
 
 def test_the_budget_is_the_campaigns_alone(ordered):
@@ -242,7 +242,7 @@ def test_names_are_unique_and_survive_json(tmp_path_factory, wanted):
     path.write_text("".join(tables))
     order = read_campaign_file(path)
     assert len({entry.name for entry in order.entries}) == len(wanted)
-    assert CampaignOrder.from_json(order.to_json()) == order
+    assert CampaignPlan.from_json(order.to_json()) == order
     assert [CampaignEntry.from_json(e.to_json()) for e in order.entries] == list(order.entries)
 
 
@@ -283,7 +283,7 @@ class TestTasks:
         places = [entry.path for entry in order.entries[:3]]
         assert order.files[places[2]] == "# level2/1_Relu.py\n"
         assert set(places) == set(order.files)
-        assert CampaignOrder.from_json(order.to_json()) == order
+        assert CampaignPlan.from_json(order.to_json()) == order
 
     @pytest.mark.parametrize(
         ("lines", "complaint"),

@@ -6,7 +6,7 @@ import pytest
 
 from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError
-from adaexplore.run.campaign.file import CampaignOrder
+from adaexplore.run.campaign.file import CampaignPlan
 from adaexplore.run.study.file import read_study_file
 
 PROBLEMS = '[[problem]]\nfiles = "*.py"\n'
@@ -50,7 +50,7 @@ def test_every_problem_is_searched_with_every_seed_by_every_arm(read):
     assert (first.preset, first.reviser, first.policy) == ("adaexplore-l2", True, "uct")
     assert first.model_copy(update={"reviser": False}) == second
     assert (third.preset, third.policy, third.memory) == (None, "ps", "none")
-    assert CampaignOrder.from_json(order.to_json()) == order
+    assert CampaignPlan.from_json(order.to_json()) == order
 
 
 def test_runs_of_a_problem_have_the_same_weights_and_inputs(read):

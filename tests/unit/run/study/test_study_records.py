@@ -15,7 +15,7 @@ from adaexplore.core.proposal import Proposal
 from adaexplore.core.protocols.client import Message, Prompt, Reply
 from adaexplore.memory.files import BUNDLED, load_memory, memory_path
 from adaexplore.memory.lint import lint
-from adaexplore.run.campaign.file import CampaignEntry, CampaignOrder
+from adaexplore.run.campaign.file import CampaignEntry, CampaignPlan
 from adaexplore.run.campaign.job import ProgressRow
 from adaexplore.run.campaign.run import CampaignRun
 from adaexplore.run.proposers import Plan
@@ -76,7 +76,7 @@ def summary(tmp_path_factory):
     entries = tuple(
         CampaignEntry(f"{arm}/relu-seed0", "relu.py", Config(policy=arm), arm=arm) for arm in arms
     )
-    order = CampaignOrder(Config(), entries, arms=arms)
+    order = CampaignPlan(Config(), entries, arms=arms)
     create_campaign(folder, {"command": "adaexplore study", "order": order.to_json()})
     for arm in arms:
         search(folder / arm / "relu-seed0", arm)
