@@ -7,6 +7,7 @@ gets the other value where the constructor asks PyTorch for the weight.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -24,6 +25,9 @@ _FEWEST = 1.0 / 16.0
 _SHARE = 0.25  # of a value that is not small, which it becomes more or less
 _SMALL = 1e-2  # a branch that is scaled by less may hide below what a class allows
 _MOSTLY = 0.5
+_FEW = 16  # numbers along one axis: gates, or the shares of a mixture
+_CLOSED = -math.log(_SMALL)  # less than minus this is the logit, or the logarithm, of a closed gate
+_FILLING = 100.0  # larger numbers take the place of a logit, as -1e9 does in a mask
 _BIAS = 0.25  # of the largest value in the place of a bias of zeros
 _INITIALISERS = ("zeros_", "ones_", "constant_", "eye_", "dirac_")
 _RUNNING = ("running_mean", "running_var")
@@ -46,7 +50,8 @@ class MovedConstants:
 def moved(tensor: Tensor) -> Tensor:
     """Return other values for a constant weight, which depend on its shape and values alone.
 
-    A small value becomes as large as one in the place of a zero, and keeps its sign.
+    A small value becomes as large as one in the place of a zero, and keeps its sign. One at
+    which gates saturate becomes one at which they do not.
     """
     if tensor.is_complex():
         return torch.view_as_complex(moved(torch.view_as_real(tensor.detach()).contiguous()))
@@ -59,6 +64,8 @@ def moved(tensor: Tensor) -> Tensor:
     value = tensor.detach().float()
     other = value * (1.0 + _SHARE * draw)
     other = torch.where(value.abs() < _SMALL, for_zero * draw.abs() * value.sign(), other)
+    saturates = _is_closed(value) | _is_closed(-value)
+    other = torch.where(saturates, draw.abs() * value.sign(), other)
     return torch.where(value == 0, for_zero * draw, other).to(tensor.dtype)
 
 
@@ -67,16 +74,16 @@ def constant_weights(
 ) -> list[str]:
     """Name the constant weights of a model, from its states under two seeds.
 
-    Parameters that are the same in both. Of frozen ones, and of buffers of one value, only those
-    that may hide a branch: others (position tables, windows, masks, scales) are part of the
-    computation.
+    Parameters that are the same in both. Of frozen ones, of buffers of one value and of few gates,
+    only those that may hide a branch: others (position tables, windows, masks, scales) are part of
+    the computation.
     """
     parameters = dict(model.named_parameters(remove_duplicate=False))
 
     def is_constant(name: str) -> bool:
         one, parameter = own[name], parameters.get(name)
         if parameter is None:
-            return _is_uniform(one) and _may_hide(one)
+            return (_is_uniform(one) and _may_hide(one)) or _are_gates(one)
         return _is_same(one, other[name]) and (parameter.requires_grad or _may_hide(one))
 
     return [name for name in own if is_constant(name)]
@@ -158,11 +165,39 @@ def _is_uniform(tensor: Tensor) -> bool:
 
 
 def _may_hide(tensor: Tensor) -> bool:
-    """Return True for numbers that may hide a branch: mostly zeros, or all small, or all ones."""
+    """Return True for numbers that may hide a branch.
+
+    Mostly zeros, or all small, all 1, all -1, all the logit of a closed gate; or gates of which
+    some are closed.
+    """
     value = tensor if tensor.is_complex() else tensor.float()
     if float((value == 0).float().mean()) > _MOSTLY:
         return True
-    return bool((value.abs() < _SMALL).all()) or bool(((value - 1).abs() < _SMALL).all())
+    if any(bool(((value - v).abs() < _SMALL).all()) for v in (0, 1, -1)):
+        return True
+    if value.is_complex():
+        return False
+    is_one_logit = bool(value.isfinite().all() and _is_closed(value).all())
+    return (is_one_logit and _is_uniform(value)) or _are_gates(value)
+
+
+def _is_closed(value: Tensor) -> Tensor:
+    """Mark what may be the logits of closed gates."""
+    return (value < -_CLOSED) & (value >= -_FILLING) | value.isneginf()
+
+
+def _are_gates(tensor: Tensor) -> bool:
+    """Return True for few numbers of which some close a gate, and others are alike or shares."""
+    if not _may_move(tensor) or tensor.is_complex():
+        return False
+    value = tensor.float()
+    if not max(value.shape, default=1) == value.numel() <= _FEW:
+        return False
+    closed = value == 0 if bool((value >= 0).all()) else _is_closed(value)
+    others = value[~closed]
+    if not bool(closed.any()) or not others.numel():
+        return False
+    return bool((others == others[0]).all()) or abs(float(value.sum()) - 1.0) < _SMALL
 
 
 def _may_move(tensor: Tensor) -> bool:

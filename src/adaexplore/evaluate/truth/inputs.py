@@ -251,9 +251,10 @@ def vary(
     Of floating-point numbers that are not zero, one in eight becomes another of the tensor's, half
     change their sign where both signs occur, one in sixteen becomes zero where there are zeros by
     chance, and each is scaled by a random factor between 0.5 and 1.5 of its own.
-    Other tensors are drawn from their own values; bools with as many True in each row where that
-    is their structure. Frozen inputs stay; where all are frozen, floating-point numbers are scaled
-    all the same; integers alone, of one shape, get another order all the same.
+    Other tensors are drawn from their own values, but a sentinel keeps its places; bools with as
+    many True in each row where that is their structure. Frozen inputs stay; where all are frozen,
+    floating-point numbers are scaled all the same; integers alone, of one shape, get another order
+    all the same.
     """
     tensors, known = tensors_of(inputs), list(structures)
     if not tensors:
@@ -296,6 +297,9 @@ def _other_numbers(t: torch.Tensor, structure: Structure, g: torch.Generator) ->
 def _other_values(t: torch.Tensor, structure: Structure, g: torch.Generator) -> torch.Tensor:
     if structure.row_counts:
         return _reordered_in_rows(t, g)
+    if structure.sentinel is not None:
+        marked = t == structure.sentinel
+        return torch.where(marked, t, _drawn_from(t, g, t[~marked]))
     return _reordered(t, g) if structure.ordered else _drawn_from(t, g)
 
 

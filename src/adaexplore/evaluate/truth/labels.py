@@ -36,6 +36,8 @@ _HARDLY = 1e-3  # relative change of an output that hardly changes
 _NEARLY_ALL = 0.99  # of an output's elements
 _ENOUGH = 8
 """Elements of a sparse output: a draw in which all of so many are empty is improbable."""
+_FEW_COUNT = 0.1
+"""Fewer of a weight's elements than these count where all that it makes is empty."""
 _EQUAL = 1e-4  # between gradients in float32 that are equal in exact arithmetic
 _REPEATED = 0.45  # of neighbouring slices: pooling by two makes every other pair equal
 _DECISIVE = 0.5
@@ -48,6 +50,8 @@ def labels_of(runs: ReferenceRuns, truths: Truths) -> dict[str, str]:
     """The labels of a problem that need no timing, each with why."""
     inputs = truths.from_problem[0].inputs
     found = dict(_without_work(truths))
+    if INPUT_INSENSITIVE not in found and (why := _is_empty_work(runs, truths)):
+        found[INPUT_INSENSITIVE] = why
     if WEIGHT_INSENSITIVE not in found and (why := _ignores_weights(truths)):
         found[WEIGHT_INSENSITIVE] = why
     if why := _differs_from_itself(runs, inputs, truths.from_problem[0].truths):
@@ -108,6 +112,37 @@ def _same_share(own: list[list[Truth]]) -> float:
     return min(_share_alike(values) for values in columns if values[0].numel())
 
 
+def _is_empty_work(runs: ReferenceRuns, truths: Truths) -> str:
+    """Return that a sparse output never shows a weight: what it makes is empty on all own inputs.
+
+    Unlike an element that is empty by chance, that is right without the work.
+    """
+    own = truths.from_problem
+    columns = zip(*([t.value for t in s.truths] for s in own), strict=True)
+    if len(own) < 2 or not any(_share_same(c) > _NEARLY_ALL for c in columns if c[0].numel()):
+        return ""
+    counts: dict[str, Tensor] = {}
+    for checked in own:
+        for name, gradient in _gradients(runs, checked.inputs).items():
+            counts[name] = (gradient != 0) | counts.get(name, torch.zeros_like(gradient).bool())
+    for name, marks in counts.items():
+        if marks.dim() > 1 and float(marks.float().mean()) < _FEW_COUNT:
+            return f"nearly all of its output is empty whatever {name} and the inputs are"
+    return ""
+
+
+def _share_same(values: Sequence[Tensor]) -> float:
+    """The share of elements that are the same on all inputs, empty or not."""
+    first, *others = (v.flatten() for v in values)
+    device = common_device(*values)
+
+    def alike(part: slice) -> Tensor:
+        one = part_of(first, part, device)
+        return torch.stack([_alike(one, part_of(o, part, device)) for o in others]).all(0)
+
+    return share_marked(alike, len(first), device)
+
+
 def _share_alike(values: Sequence[Tensor]) -> float:
     """The share of elements that are the same on all inputs.
 
@@ -116,14 +151,10 @@ def _share_alike(values: Sequence[Tensor]) -> float:
     flat, device = [v.flatten() for v in values], common_device(*values)
     length = len(flat[0])
 
-    def alike(part: slice) -> Tensor:
-        first, *others = (part_of(v, part, device) for v in flat)
-        return torch.stack([_alike(first, other) for other in others]).all(0)
-
     def empty(part: slice) -> Tensor:
         return torch.stack([_is_empty(part_of(v, part, device)) for v in flat]).all(0)
 
-    share = share_marked(alike, length, device)
+    share = _share_same(values)
     if share <= _NEARLY_ALL or not all(_would_be_missed(v, device) for v in flat):
         return share
     never = share_marked(empty, length, device)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from adaexplore.evaluate.truth.structure import Structure, is_only_stored
+from adaexplore.evaluate.truth.structure import Structure, is_only_stored, ranges_of
 from adaexplore.sandbox.user.values import Inputs, map_tensors, tensors_of
 
 _SAMPLE = 1 << 12
@@ -76,7 +76,10 @@ def in_order(drawn: Inputs, own: Inputs, orders: Sequence[OrderedPair]) -> Input
 
 
 def freeze_derived(draws: Sequence[Inputs], structures: list[Structure]) -> None:
-    """Freeze the structures of lengths, and of the masks or the offsets that follow from them."""
+    """Freeze the structures of lengths, and of the masks or the offsets that follow from them.
+
+    Tokens with zeros beside them keep these, and are free otherwise.
+    """
     rows = [tensors_of(draw) for draw in draws]
     lengths = [i for i, t in enumerate(rows[0]) if _may_count(t)]
     others = [i for i, t in enumerate(rows[0]) if not t.is_floating_point() or structures[i].frozen]
@@ -85,7 +88,9 @@ def freeze_derived(draws: Sequence[Inputs], structures: list[Structure]) -> None
             continue
         counts = [_follows(row[length], row[other]) for row in rows]
         if all(counts) and _is_no_chance([row[length] for row in rows]):
-            structures[length] = structures[other] = Structure(frozen=True)
+            structures[length] = Structure(frozen=True)
+            if not structures[other].frozen:
+                structures[other] = _padded([row[other] for row in rows])
 
 
 def _is_ordered(t: Tensor) -> bool:
@@ -137,6 +142,17 @@ def _stretches(lengths: Tensor, offsets: Tensor) -> Iterator[tuple[Tensor, Tenso
     if offsets.dim() == 1 and _may_count(offsets) and len(offsets) > 2:
         between = offsets.diff().to(lengths.dtype)
         yield from ((between, part) for part in (lengths, lengths[:-1], lengths[1:]))
+
+
+def _padded(draws: Sequence[Tensor]) -> Structure:
+    """Return the structure of tokens among which zeros are padding; a mask is frozen."""
+    if draws[0].dtype is torch.bool or draws[0].dim() == 1:
+        return Structure(frozen=True)
+    low, high = ranges_of(draws, 0)
+    is_mask = torch.equal(torch.as_tensor(low), torch.as_tensor(high))
+    if is_mask or bool((torch.as_tensor(low) <= 0).any()):
+        return Structure(frozen=True)
+    return Structure(low=low, high=high, sentinel=0)
 
 
 def _is_no_chance(draws: Iterable[Tensor]) -> bool:

@@ -88,7 +88,7 @@ def structure_of(draws: Sequence[Tensor]) -> Structure:
     if all(_has_unlikely_order(t) or _are_intervals(t) for t in draws) or _same_sum(draws):
         return Structure(frozen=True)
     sentinel = _sentinel(draws)
-    low, high = _ranges(draws, sentinel)
+    low, high = ranges_of(draws, sentinel)
     return Structure(low=low, high=high, sentinel=sentinel)
 
 
@@ -190,7 +190,7 @@ def _sentinel(draws: Sequence[Tensor]) -> int | None:
     return None
 
 
-def _ranges(draws: Sequence[Tensor], sentinel: int | None) -> tuple[Tensor | int, Tensor | int]:
+def ranges_of(draws: Sequence[Tensor], sentinel: int | None) -> tuple[Tensor | int, Tensor | int]:
     """Return the least and the largest integer; by field, where those of a short axis differ.
 
     A field has the same index on the first or the last axis, the shorter of the two.

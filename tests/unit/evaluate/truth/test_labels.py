@@ -106,6 +106,14 @@ LABELLED = {
         source("return (x - 3.2).relu()", "pass", "torch.randn(64, 128)"),
         "input-insensitive",
     ),
+    "a layer that never shows, beside one that does": (
+        source(
+            "a, b = self.one(x), F.layer_norm(self.two(x), (512,)); "
+            "return torch.cat([a, F.softshrink(b, 25.0)], 1)",
+            "self.one, self.two = nn.Linear(32, 2), nn.Linear(32, 512)",
+        ),
+        "input-insensitive",
+    ),
     "ones and zeros, and a few that change": (
         source("return F.pad(F.pad(x, (0, 6000), value=1.0), (0, 6000))", "pass"),
         "input-insensitive",

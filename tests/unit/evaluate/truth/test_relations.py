@@ -102,6 +102,22 @@ def test_other_inputs_beside_lengths_stay_free(make):
     assert 1 not in frozen
 
 
+@pytest.mark.parametrize("count", [1, 3])
+def test_padded_tokens_keep_their_padding_and_are_free_otherwise(count):
+    def padded():
+        n = lengths()
+        return n, torch.randint(1, 500, (8, 32)) * marked(n)
+
+    drawn = draws(padded, count)
+    structures = [structure_of(row) for row in zip(*(d.args for d in drawn), strict=True)]
+    assert related(drawn, structures) == ()
+    assert [s.frozen for s in structures] == [True, False]
+    other, tokens = vary(drawn[0], structures, 0).args
+    assert torch.equal(other, drawn[0].args[0])
+    assert torch.equal((tokens != 0).sum(-1), other)
+    assert not torch.equal(tokens, drawn[0].args[1])
+
+
 def test_where_an_order_is_broken_the_problem_s_own_numbers_stay():
     [own] = draws(ends, 1)
     drawn = Inputs((torch.randint(0, 99, (32,)), torch.randint(0, 99, (32,))), {})
