@@ -193,7 +193,7 @@ def _are_gates(tensor: Tensor) -> bool:
     value = tensor.float()
     if not max(value.shape, default=1) == value.numel() <= _FEW:
         return False
-    closed = value == 0 if bool((value >= 0).all()) else _is_closed(value)
+    closed = value < _SMALL if bool((value >= 0).all()) else _is_closed(value)
     others = value[~closed]
     if not bool(closed.any()) or not others.numel():
         return False

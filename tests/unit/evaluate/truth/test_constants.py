@@ -35,7 +35,7 @@ class Branch(nn.Module):
         self.mixture_logits = frozen(torch.tensor([0.0, -30.0]))
         self.centres = frozen(torch.linspace(-10.0, 10.0, 8))
         self.register_buffer("closed_too", torch.tensor(-8.0))
-        self.register_buffer("shares", torch.tensor([0.25, 0.0, 0.75]))
+        self.register_buffer("shares", torch.tensor([0.25, 1e-6, 0.75]))
         self.register_buffer("taps", torch.tensor([-1.0, 0.0, 1.0]))
         self.register_buffer("filling", torch.tensor(-1e9))
         self.register_buffer("of_no_key", torch.tensor(-torch.inf))
