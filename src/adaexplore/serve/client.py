@@ -294,6 +294,8 @@ def _refusal(answer: httpx.Response) -> AdaExploreError:
         place += answer.url.path
         failed = answer.is_server_error
         detail += "; the service's log says why" if failed else "; check the address of the service"
+    elif answer.status_code == 401:  # those words are for programs that speak HTTP
+        detail = "the token (ADAEXPLORE_TOKEN of a command) is wrong, revoked or out of date there"
     return ServiceError(answer.status_code, f"{place}: {detail}")
 
 

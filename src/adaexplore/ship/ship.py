@@ -63,6 +63,8 @@ def ship(
         raise BadInputError(f"--name {name}: no name of a Python package; use letters, digits, _")
     if keyword.iskeyword(name) or name in sys.stdlib_module_names | _REQUIRED:
         raise BadInputError(f"--name {name}: Python or torch has this name; give another")
+    if not license_name.strip():
+        raise BadInputError("--license is empty; give an SPDX identifier, or leave it out")
     with tempfile.TemporaryDirectory(prefix="adaexplore-ship-") as scratch:
         built = Path(scratch) / "package"
         described = describe_kernel(

@@ -10,6 +10,7 @@ import fcntl
 import os
 import re
 import shutil
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -138,11 +139,20 @@ def require_free(path: Path) -> None:
                 "or continue the run in it with: adaexplore resume"
             )
         place = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
-        if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
+        if not _writable(place):
             raise BadInputError(
                 f"cannot create the run directory {path}: {place} is no folder that you may write "
                 "to; name another directory with --run"
             )
+
+
+def _writable(folder: Path) -> bool:
+    """Return True where a folder can be made in `folder`: rights alone do not say so (/proc)."""
+    try:
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".adaexplore-"):
+            return True
+    except OSError:
+        return False
 
 
 def write_files(path: Path, files: Mapping[str, str]) -> None:

@@ -36,6 +36,14 @@ def test_jobs_are_listed_the_latest_first(jobs_command, service, fresh_user, sea
     assert shown["id"] == latest
 
 
+def test_a_wrong_token_is_refused_in_words_for_the_command_line(jobs_command, monkeypatch):
+    monkeypatch.setenv("ADAEXPLORE_TOKEN", "ada_wrong")
+    refused = jobs_command("list")
+    assert refused.code == 2
+    assert "ADAEXPLORE_TOKEN" in refused.err
+    assert "Bearer" not in refused.err
+
+
 def test_a_job_is_followed_to_its_end(jobs_command, records, service, fresh_user):
     with service.client(fresh_user) as client:
         job = client.submit_evaluation(problem_of("relu", PROBLEM), [RIGHT], {}).id

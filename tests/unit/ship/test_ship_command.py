@@ -179,5 +179,7 @@ def test_bad_orders_are_one_line(run, tmp_path):
     for taken in ("class", "json", "torch"):
         with pytest.raises(BadInputError, match=f"--name {taken}: Python or torch has this name"):
             ship(run, tmp_path / "new", name=taken)
+    with pytest.raises(BadInputError, match="--license is empty"):
+        ship(run, tmp_path / "new", license_name=" ")
     with pytest.raises(BadInputError):
         ship(tmp_path / "none", tmp_path / "new")

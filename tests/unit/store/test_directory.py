@@ -9,7 +9,7 @@ import pytest
 from stored_runs import sample_node, sample_run
 
 from adaexplore.core.errors import BadInputError
-from adaexplore.store import create_run, make_run, open_run, read_run
+from adaexplore.store import create_run, make_run, open_run, read_run, require_free
 
 WRITER = Path(__file__).with_name("endless_writer.py")
 
@@ -85,6 +85,13 @@ def test_a_run_is_never_created_over_existing_files(path, tmp_path):
     with pytest.raises(BadInputError, match=r"file is no folder that you may write to.*--run"):
         create_run(file / "below" / "it", sample_run())
     assert file.read_text() == "mine"
+
+
+def test_a_place_that_only_seems_writable_is_refused_before_a_run_is_made(tmp_path):
+    with pytest.raises(BadInputError, match=r"/proc is no folder that you may write to.*--run"):
+        require_free(Path("/proc/run"))  # for root, its rights allow to write there
+    require_free(tmp_path / "below" / "run")
+    assert not any(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("opening", [open_run, read_run])

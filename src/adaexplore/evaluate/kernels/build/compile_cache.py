@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import tempfile
 from pathlib import Path
 
 from adaexplore.sandbox.walls import landlock
@@ -13,12 +14,14 @@ def share_compiled(home: Path | None = None) -> Path | None:
     """Make this process use the user's own cache of compiled baselines; None where unsafe.
 
     The key of an entry holds the graph, the device and the versions of the compilers. The folder
-    can be removed without harm.
+    can be removed without harm. None too in a process that cannot write there, as a service's
+    reference: `torch.compile` would raise an error in it, and the baseline would be lost.
     """
     folder = own_folder("compiled", home)
-    if folder is not None:
-        os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(folder / "inductor")
-        os.environ["TRITON_CACHE_DIR"] = str(folder / "triton")
+    if folder is None or not _writable(folder):
+        return None
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(folder / "inductor")
+    os.environ["TRITON_CACHE_DIR"] = str(folder / "triton")
     return folder
 
 
@@ -39,3 +42,12 @@ def own_folder(name: str, home: Path | None = None) -> Path | None:
     if folder.stat().st_uid != os.getuid() or folder.stat().st_mode & 0o022:
         return None
     return folder
+
+
+def _writable(folder: Path) -> bool:
+    """Return True where a folder can be made in `folder`: `os.access` knows no Landlock."""
+    try:
+        with tempfile.TemporaryDirectory(dir=folder):
+            return True
+    except OSError:
+        return False

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 
 import pytest
 
@@ -47,3 +48,17 @@ def test_a_read_only_home_raises_no_error(tmp_path, monkeypatch):
     home = tmp_path / "file"
     home.write_text("")
     assert share_compiled(home) is None
+
+
+def test_a_process_that_cannot_write_there_has_a_cache_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.setattr(landlock, "version", lambda: 1)
+    assert share_compiled(tmp_path) is not None  # the folder is there, from a run without walls
+    for name in NAMES:
+        monkeypatch.setenv(name, "own")
+    monkeypatch.setattr(tempfile, "mkdtemp", _denied)
+    assert share_compiled(tmp_path) is None
+    assert {os.environ[name] for name in NAMES} == {"own"}
+
+
+def _denied(*_, **__):
+    raise PermissionError
