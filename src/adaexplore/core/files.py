@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import tempfile
 from pathlib import Path
 
 from adaexplore.core.errors import BadInputError
@@ -37,6 +38,18 @@ def require_writable(path: Path) -> Path:
     if not os.access(path if path.exists() else folder, os.W_OK):
         raise BadInputError(f"cannot write {path}: you may not; name another file")
     return path
+
+
+def can_make_folders(folder: Path) -> bool:
+    """Return True where a folder can be made in `folder`.
+
+    Rights alone do not say so: `os.access` knows neither Landlock nor file systems like /proc.
+    """
+    try:
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".adaexplore-"):
+            return True
+    except OSError:
+        return False
 
 
 def write_whole(path: Path, content: str | bytes) -> None:

@@ -10,7 +10,6 @@ import fcntl
 import os
 import re
 import shutil
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -19,6 +18,7 @@ from types import TracebackType
 from sqlalchemy import Connection
 
 from adaexplore.core.errors import BadInputError, RunInUseError
+from adaexplore.core.files import can_make_folders
 from adaexplore.core.protocols.store import RunRecord, Store
 from adaexplore.store.exported import SUFFIX, read_exported
 from adaexplore.store.failures import Mode
@@ -139,20 +139,11 @@ def require_free(path: Path) -> None:
                 "or continue the run in it with: adaexplore resume"
             )
         place = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
-        if not _writable(place):
+        if not can_make_folders(place):
             raise BadInputError(
                 f"cannot create the run directory {path}: {place} is no folder that you may write "
                 "to; name another directory with --run"
             )
-
-
-def _writable(folder: Path) -> bool:
-    """Return True where a folder can be made in `folder`: rights alone do not say so (/proc)."""
-    try:
-        with tempfile.TemporaryDirectory(dir=folder, prefix=".adaexplore-"):
-            return True
-    except OSError:
-        return False
 
 
 def write_files(path: Path, files: Mapping[str, str]) -> None:

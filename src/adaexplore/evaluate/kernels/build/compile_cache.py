@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import pwd
-import tempfile
 from pathlib import Path
 
+from adaexplore.core.files import can_make_folders
 from adaexplore.sandbox.walls import landlock
 
 
@@ -18,7 +18,7 @@ def share_compiled(home: Path | None = None) -> Path | None:
     reference: `torch.compile` would raise an error in it, and the baseline would be lost.
     """
     folder = own_folder("compiled", home)
-    if folder is None or not _writable(folder):
+    if folder is None or not can_make_folders(folder):
         return None
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(folder / "inductor")
     os.environ["TRITON_CACHE_DIR"] = str(folder / "triton")
@@ -42,12 +42,3 @@ def own_folder(name: str, home: Path | None = None) -> Path | None:
     if folder.stat().st_uid != os.getuid() or folder.stat().st_mode & 0o022:
         return None
     return folder
-
-
-def _writable(folder: Path) -> bool:
-    """Return True where a folder can be made in `folder`: `os.access` knows no Landlock."""
-    try:
-        with tempfile.TemporaryDirectory(dir=folder):
-            return True
-    except OSError:
-        return False
