@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,7 +25,6 @@ class CapturedModule:
 
     def load(self, path: Path, options: LoadOptions) -> Problem:
         """Return the problem, for the device of the module."""
-        folder = path.resolve().parent
         try:
             problem = Problem.from_json(json.loads(path.read_text(encoding="utf-8")))
         except (OSError, ValueError, KeyError, TypeError) as error:
@@ -34,27 +34,38 @@ class CapturedModule:
                 f"{path}: was captured on {problem.device}, and is for that device; leave out "
                 f"--device {options.device}"
             )
-        return replace(
+        asked = replace(
             problem,
             language=options.language,
             checks=options.checks,
             seed=options.seed,
             mode=options.mode,
             target=options.target,
-            access=Access(file=str(folder / problem.access.file)),
-            weights=str(folder / problem.weights),
-            workloads=tuple(replace(one, file=str(folder / one.file)) for one in problem.workloads),
         )
+        return in_folder(asked, path.parent)
+
+
+def in_folder(problem: Problem, folder: Path) -> Problem:
+    """Return a captured problem with its files, by their names, in `folder`."""
+    place = folder.resolve()
+    return _placed(problem, lambda name: str(place / name))
 
 
 def write_captured(problem: Problem, folder: Path) -> Path:
     """Write a problem whose files lie in `folder`; return the file."""
-    bare = replace(
-        problem,
-        access=Access(file=Path(problem.access.file).name),
-        weights=Path(problem.weights).name,
-        workloads=tuple(replace(one, file=Path(one.file).name) for one in problem.workloads),
-    )
     file = folder / CAPTURED
+    bare = _placed(problem, lambda name: name)
     file.write_text(json.dumps(bare.to_json(), indent=1) + "\n", encoding="utf-8")
     return file
+
+
+def _placed(problem: Problem, place: Callable[[str], str]) -> Problem:
+    def placed(file: str) -> str:
+        return file and place(Path(file).name)
+
+    return replace(
+        problem,
+        access=Access(file=placed(problem.access.file)),
+        weights=placed(problem.weights),
+        workloads=tuple(replace(one, file=placed(one.file)) for one in problem.workloads),
+    )

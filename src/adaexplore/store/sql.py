@@ -35,6 +35,7 @@ from adaexplore.core.errors import BadInputError, DatabaseGoneError
 from adaexplore.core.evaluation_json import evaluation_from_json, evaluation_to_json
 from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.node import ROOT_ID, Node
+from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
 from adaexplore.core.protocols.store import Confirmation, RunRecord
 from adaexplore.store import postgres, rows, schema, sqlite
@@ -134,6 +135,14 @@ class SqlStore:
             connection.execute(
                 self._update(schema.run).values(config=config.model_dump(mode="json"))
             )
+
+    def set_files(self, problem: Problem) -> None:
+        """Take the places of the problem's files over from the same problem elsewhere."""
+        with self._transaction("keep the places of the problem's files") as connection:
+            known = connection.execute(self._one(schema.run.c.problem)).scalar_one()
+            if Problem.from_json(known).digest != problem.digest:
+                raise ValueError(f"{problem.name} is not the problem of the run in {self._place}")
+            connection.execute(self._update(schema.run).values(problem=problem.to_json()))
 
     def set_plan(self, plan: Mapping[str, Any]) -> None:
         """Replace the plan."""

@@ -10,6 +10,7 @@ from adaexplore.core.candidate import Candidate
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.proposal import Proposal
 from adaexplore.run.session import Session
+from adaexplore.store import read_run
 
 SCRIPT = """
 import torch
@@ -121,6 +122,14 @@ def test_a_model_is_searched_and_given_its_winners(adaexplore, script, tmp_path)
     assert outcome["speedup"]["low"] >= 1 or replacement["reason"]
     assert "over the strongest way" in result.out or "it is as it was" in result.out
     assert "<h2>Result</h2>" in (run / "index.html").read_text()
+
+    run = run.rename(tmp_path / "moved")
+    for file in run.glob("modules/*/*.pt"):
+        file.unlink()
+    more = ("--steps", 2, "--set", "confirm=false", "--run", run)
+    assert adaexplore("model", f"{script}:make", *more).code == 0
+    with read_run(run / "search" / replacement["name"]) as searched:
+        assert [node.evaluation.status for node in searched.store.nodes()] == ["passed", "passed"]
 
     from adaexplore import optimize_model
     from adaexplore.run.model.script import made_by

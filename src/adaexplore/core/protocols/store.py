@@ -105,6 +105,13 @@ class Store(Protocol):
         """Replace the configuration, such as the number of planned steps or the budget."""
         ...
 
+    def set_files(self, problem: Problem) -> None:
+        """Take the places of the problem's files over from `problem`, the same one elsewhere.
+
+        Raises `ValueError`, and stores nothing, if it is another problem by its digest.
+        """
+        ...
+
     def set_plan(self, plan: Mapping[str, Any]) -> None:
         """Replace the plan."""
         ...

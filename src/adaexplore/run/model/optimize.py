@@ -22,7 +22,7 @@ from adaexplore.model.placements import Placements
 from adaexplore.model.put_back import GroupWinner, put_back
 from adaexplore.model.rank import RankedModel
 from adaexplore.model.ways import scope_of
-from adaexplore.problems.captured import CAPTURED
+from adaexplore.problems.captured import CAPTURED, in_folder
 from adaexplore.report.model.html import render_model
 from adaexplore.report.model.tables import model_text
 from adaexplore.run.campaign.file import CampaignEntry, CampaignPlan, of_entry
@@ -30,7 +30,7 @@ from adaexplore.run.campaign.job import ProgressRow
 from adaexplore.run.campaign.run import CampaignRun, begin_order, change_campaign
 from adaexplore.run.deliver import claimed_winner
 from adaexplore.run.model.ranked import MODULES, PAGE, RANKING, rank_again, rank_in_folder
-from adaexplore.store import is_run, read_run
+from adaexplore.store import is_run, open_run, read_run
 from adaexplore.store.campaign import is_campaign, read_manifest
 
 SEARCH = "search"
@@ -142,6 +142,8 @@ class ModelRun:
         folder = self.path / SEARCH
         if is_campaign(folder):
             change_campaign(folder, _changes(self.config))
+            for group in self._searched():
+                _find_files(folder / group.name, self.path / MODULES / group.name)
             return folder
         groups = self._searched()
         if not groups:
@@ -213,6 +215,18 @@ class ModelRun:
                 return claimed_winner(directory.store, run).source
             except BadInputError:
                 return ""
+
+
+def _find_files(run: Path, module: Path) -> None:
+    """Let a search go on with its problem's files where they are now, in a run that was moved."""
+    if not is_run(run):
+        return
+    with read_run(run) as directory:
+        begun = directory.store.run().problem
+    here = in_folder(begun, module)
+    if here.weights != begun.weights:
+        with open_run(run) as directory:
+            directory.store.set_files(here)
 
 
 def _refuse_changes(config: Config, search: Path) -> None:
