@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from adaexplore.core.evaluation import Passed
 
@@ -26,14 +28,30 @@ def main(arguments: list[str] | None = None) -> int:
     if not chosen:
         print(f"no case matches {' '.join(options.only)} on {options.device}", file=sys.stderr)
         return 2
-    outcomes = run(
-        chosen, options.device, quick=options.quick, tell=_tell, parallel=options.parallel
-    )
-    if options.json:
-        table = [outcome.to_json() for outcome in outcomes]
-        options.json.write_text(json.dumps(table, indent=1), encoding="utf-8")
-    print(summary(outcomes))
-    return 0 if all(outcome.right for outcome in outcomes) else 1
+    kept = _kept(options.json) if options.json else {}
+    left = [case for case in chosen if case.id not in kept]
+    rows = [kept[case.id] for case in chosen if case.id in kept]
+
+    def take(outcome: Outcome) -> None:
+        rows.append(outcome.to_json())
+        if options.json and outcome.evaluation.status != "infra_error":
+            with options.json.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(rows[-1]) + "\n")
+        _tell(outcome)
+
+    run(left, options.device, quick=options.quick, tell=take, parallel=options.parallel)
+    print(summary(rows))
+    return 0 if all(row["right"] for row in rows) else 1
+
+
+def _kept(file: Path) -> dict[str, dict[str, Any]]:
+    """Return the verdicts of an earlier call by their cases; its last line may be torn."""
+    rows = []
+    if file.exists():
+        whole = file.read_text(encoding="utf-8").rpartition("\n")[0]
+        rows = [json.loads(line) for line in whole.splitlines()]
+        file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return {row["case"]: row for row in rows}
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -42,7 +60,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--only", nargs="+", default=["*"], metavar="GLOB", help="ids, such as 'hacks/cache/*'"
     )
-    parser.add_argument("--json", type=Path, metavar="OUT", help="write every verdict there")
+    parser.add_argument(
+        "--json",
+        type=Path,
+        metavar="OUT",
+        help="append every verdict there, a line each; cases that have a line are not judged again",
+    )
     parser.add_argument("--parallel", type=int, default=1, help="problems at once")
     parser.add_argument(
         "--quick", action="store_true", help="without torch.compile as a baseline, timed briefly"
@@ -60,14 +83,15 @@ def _tell(outcome: Outcome) -> None:
     print(line.rstrip(), flush=True)
 
 
-def summary(outcomes: list[Outcome]) -> str:
+def summary(rows: Sequence[Mapping[str, Any]]) -> str:
     """Both counts, and the cases with a wrong verdict."""
     lines = []
     for kind in KINDS:
-        of_kind = [outcome for outcome in outcomes if outcome.case.kind == kind]
-        right = sum(outcome.right for outcome in of_kind)
-        lines.append(f"{kind}: {right} of {len(of_kind)} {_WORDS[kind]}")
-    wrong = [outcome.case.id for outcome in outcomes if not outcome.right]
+        of_kind = [row for row in rows if row["case"].startswith(f"{kind}/")]
+        lines.append(
+            f"{kind}: {sum(row['right'] for row in of_kind)} of {len(of_kind)} {_WORDS[kind]}"
+        )
+    wrong = [row["case"] for row in rows if not row["right"]]
     return "\n".join([*(f"wrong verdict: {name}" for name in wrong), "; ".join(lines)])
 
 

@@ -109,9 +109,11 @@ tests)
     --session-timeout $((LIMIT > 90 ? LIMIT - 60 : LIMIT)) --durations 8 -p no:cacheprovider "$@" 2>&1 | tee "$OUT/tests.log" | tail -n 60
   ;;
 corpora)
+  begin corpora
   limited "$LIMIT" "$PYTHON" -m tests.adversarial --device "$DEVICE" --quick --parallel "${PARALLEL:-8}" \
-    --json "$OUT/corpora.json" "$@" >"$OUT/corpora.log" 2>&1
-  tail -n 60 "$OUT/corpora.log" | cut -c1-220
+    --json "$WORK/corpora/corpora.jsonl" "$@" >"$WORK/corpora/log.txt" 2>&1
+  tail -n 60 "$WORK/corpora/log.txt" | cut -c1-220
+  end corpora corpora.jsonl log.txt
   ;;
 tritonbench | tritonbench-g | kernelbenchx | kernelbenchx-corpus | withdrawn)
   TOOL=("$HERE/brief_bench.py")

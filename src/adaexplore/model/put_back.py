@@ -191,7 +191,7 @@ class _Putting:
 
     def _differences(self, names: Collection[str]) -> list[Difference]:
         with self._placements.only(names), device_lock(self._device, exclusive=False):
-            return self._truth.differences(self._model)
+            return self._truth.differences(self._model, lambda: self._placements.runs)
 
     def _leave_out(self, name: str, reason: str) -> None:
         self._reasons[name] = reason

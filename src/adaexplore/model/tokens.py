@@ -24,8 +24,8 @@ class Greedy:
     logits: Tensor
 
     def agreeing(self, other: Greedy) -> int:
-        """Return the number of steps in which another model chooses the same tokens."""
-        return int((other.logits.argmax(-1) == self.tokens).all(-1).sum())
+        """Return the number of steps in which another model chooses the same next tokens."""
+        return int((other.logits.argmax(-1) == self.logits.argmax(-1)).all(-1).sum())
 
 
 class _Following:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import starmap
 from types import FunctionType, ModuleType
@@ -31,7 +31,8 @@ _NO_DATA = (nn.Module, type, ModuleType, FunctionType)
 class Difference:
     """The largest error of a call's outputs, that of the original, and the bound.
 
-    Of the steps in which a decoder generates, `agreeing` have the original's tokens.
+    Of the steps in which a decoder generates, `agreeing` have the original's tokens. There are no
+    steps where no kernel runs in them.
     """
 
     error: float
@@ -51,6 +52,14 @@ class Difference:
         return self.excess <= 1.0
 
 
+@dataclass(frozen=True, slots=True)
+class _Outputs:
+    """The tensors that a call leaves, and the logits of the tokens after it."""
+
+    tensors: list[Tensor]
+    followed: Greedy | None
+
+
 class Original:
     """The outputs of a model on unseen inputs, in its own precision and in a wider type.
 
@@ -68,29 +77,38 @@ class Original:
             torch.manual_seed(1)
             self._calls = [_shuffled(call) for call in calls]
         self._greedy = [self._generated(model, call) for call in self._calls]
-        self._own = [self._outputs(model, i) for i in range(len(calls))]
+        self._own = [
+            _Outputs(self._tensors(model, i), self._followed(model, i)) for i in range(len(calls))
+        ]
         for call, own in zip(calls, self._own, strict=True):
-            if not own:
+            if not own.tensors:
                 raise BadInputError(f"call {call.name}: the model returns no tensor to compare")
-        self._wide: list[list[Tensor]] | None = None
+        self._wide: list[_Outputs] | None = None
         try:
             self._wide = self._wide_outputs(model)
         except Exception:  # noqa: BLE001 - whatever the user's model raises in another type
             return
 
-    def differences(self, model: nn.Module) -> list[Difference]:
-        """Return how far the outputs of a model are from the original's, by call."""
+    def differences(
+        self, model: nn.Module, runs: Callable[[], int] | None = None
+    ) -> list[Difference]:
+        """Return how far the outputs of a model are from the original's, by call.
+
+        With `runs`, which counts the runs of kernels, tokens count only where kernels choose them:
+        a kernel for a call without a cache runs in no step of a generation with one.
+        """
         found = []
-        for i, chosen in enumerate(self._greedy):
-            outputs, own = self._outputs(model, i), self._own[i]
+        for i, own in enumerate(self._own):
             wide = self._wide[i] if self._wide else own
-            each = zip(outputs, own, wide, strict=True)
+            each = list(zip(self._tensors(model, i), own.tensors, wide.tensors, strict=True))
+            before = runs() if runs else 0
+            followed, agreeing, steps = self._followed(model, i), 0, 0
+            took_part = runs is None or runs() > before
+            if took_part and followed and own.followed and wide.followed:
+                each.append((followed.logits, own.followed.logits, wide.followed.logits))
+                agreeing, steps = own.followed.agreeing(followed), len(followed.tokens)
             worst = max(starmap(self._difference, each), key=lambda one: one.excess)
-            if chosen:
-                followed = Greedy(chosen.tokens, outputs[-1])
-                agreeing, steps = chosen.agreeing(followed), len(chosen.tokens)
-                worst = replace(worst, agreeing=agreeing, steps=steps)
-            found.append(worst)
+            found.append(replace(worst, agreeing=agreeing, steps=steps))
         return found
 
     def _difference(self, output: Tensor, own: Tensor, wide: Tensor) -> Difference:
@@ -114,20 +132,26 @@ class Original:
             return None
         return found
 
-    def _outputs(self, model: nn.Module, index: int) -> list[Tensor]:
-        call, chosen = self._calls[index], self._greedy[index]
-        own = call.copied()
+    def _tensors(self, model: nn.Module, index: int) -> list[Tensor]:
+        own = self._calls[index].copied()
         with self._scope(model):
             result = own.run(model)
-            more = [greedy(model, call, chosen.tokens).logits] if chosen else []
-        found = [*tensors_in((result, own.args, own.kwargs)), *more]
+        found = tensors_in((result, own.args, own.kwargs))
         return [t.detach().clone() for t in found]
+
+    def _followed(self, model: nn.Module, index: int) -> Greedy | None:
+        """Return the logits of a model after the tokens that the original has chosen."""
+        chosen = self._greedy[index]
+        if chosen is None:
+            return None
+        with self._scope(model):
+            return greedy(model, self._calls[index], chosen.tokens)
 
     def _scope(self, model: nn.Module) -> Any:
         half = any(p.dtype in (torch.float16, torch.bfloat16) for p in model.parameters())
         return baseline_scope(self._precision, self._device, autocast=not half)
 
-    def _wide_outputs(self, model: nn.Module) -> list[list[Tensor]]:
+    def _wide_outputs(self, model: nn.Module) -> list[_Outputs]:
         floats = [p.dtype for p in model.parameters() if p.is_floating_point()]
         dtype = torch.float32 if self._precision == "half" else torch.float64
         if torch.float32 in floats:
@@ -137,9 +161,9 @@ class Original:
         for call, chosen in zip(self._calls, self._greedy, strict=True):
             cast = call.mapped(lambda t: t.to(dtype) if t.is_floating_point() else t)
             with baseline_scope("fp32", self._device, autocast=False):
-                more = [greedy(wide, cast, chosen.tokens).logits] if chosen else []
+                followed = greedy(wide, cast, chosen.tokens) if chosen else None
                 result = cast.run(wide)
-            found.append([*tensors_in((result, cast.args, cast.kwargs)), *more])
+            found.append(_Outputs(tensors_in((result, cast.args, cast.kwargs)), followed))
         return found
 
 

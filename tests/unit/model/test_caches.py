@@ -182,6 +182,14 @@ def test_tokens_of_a_decoder_are_compared_step_by_step(model, call):
     assert without.agreeing < 64
 
 
+def test_tokens_count_where_a_kernel_runs_in_their_steps(model, call, package, placements):
+    plain = {"input_ids": call["input_ids"].repeat(1, 3)}
+    original = Original(model, calls_of({"with": call, "without": plain}), "fp32", "cpu")
+    with placements.only(["layer"]):
+        differences = original.differences(model, lambda: package.runs())
+    assert [(one.agreeing, one.steps) for one in differences] == [(10, 10), (0, 0)]
+
+
 def shift_the_second_of_all_but_long_calls(module, args, kwargs, output):
     """Make a model wrong in generated tokens alone."""
     if type(kwargs.get("past_key_values") or kwargs.get("cache")).__name__ == "DynamicCache":
