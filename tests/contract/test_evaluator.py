@@ -311,6 +311,9 @@ class TestPassing:
         assert len(timing.baselines_us) == 2
         assert min(timing.baselines_us.values()) > 0
         assert 0 < verdict.cost.device_s <= verdict.cost.wall_s
+        took_s = verdict.cost.took_s
+        assert min(took_s[name] for name in ("importing and constructing", "being timed")) > 0
+        assert 0.7 * verdict.cost.wall_s < sum(took_s.values()) <= verdict.cost.wall_s
 
     @pytest.mark.slow
     def test_a_confirmation_is_against_every_baseline(self, evaluator_of, measures):

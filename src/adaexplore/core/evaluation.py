@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -300,10 +300,31 @@ class Mismatch:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Seconds of an evaluation: wall time, and time the device was held exclusively."""
+    """Seconds of an evaluation: wall time, and time the device was held.
+
+    `took_s` has the parts of the wall time by what the candidate was doing, `WAITING` for the
+    device among them; it is empty where nobody measured them.
+    """
 
     wall_s: float = 0.0
     device_s: float = 0.0
+    took_s: Mapping[str, float] = field(default_factory=dict)
+
+    @staticmethod
+    def total(costs: Iterable[Cost]) -> Cost:
+        """Return the sum of costs."""
+        wall_s = device_s = 0.0
+        took_s: dict[str, float] = {}
+        for cost in costs:
+            wall_s += cost.wall_s
+            device_s += cost.device_s
+            for what, seconds in cost.took_s.items():
+                took_s[what] = took_s.get(what, 0.0) + seconds
+        return Cost(wall_s, device_s, took_s)
+
+
+WAITING = "waiting for the device"
+"""The part of an evaluation's wall time in which others had the device."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from adaexplore.core.evaluation import Estimate, Evaluation, Failed, TakenOver, Timing
+from adaexplore.core.evaluation import Cost, Estimate, Evaluation, Failed, TakenOver, Timing
 from adaexplore.core.protocols.client import Usage
 from adaexplore.core.text.feedback import baseline_name as baseline_name
 from adaexplore.core.text.feedback import claim as claim
@@ -25,6 +25,8 @@ from adaexplore.core.text.units import speedup as speedup
 from adaexplore.core.text.uses import describe_defects as describe_defects
 from adaexplore.core.text.uses import describe_uses as describe_uses
 from adaexplore.report.calls import CallTotals
+
+_MOST_PARTS, _LEAST_PART = 3, 0.1
 
 
 def tokens(number: float) -> str:
@@ -67,6 +69,13 @@ def spent(some: CallTotals) -> str:
     if some.waited_s:
         parts.append(f"{duration_s(some.waited_s)} waiting")
     return ", ".join(parts)
+
+
+def cost_s(cost: Cost) -> str:
+    """Return the time of evaluations and its largest parts, such as `50 s (being timed 30 s)`."""
+    largest = sorted(cost.took_s.items(), key=lambda part: -part[1])[:_MOST_PARTS]
+    parts = [f"{what} {duration_s(s)}" for what, s in largest if s >= _LEAST_PART * cost.wall_s]
+    return duration_s(cost.wall_s) + (f" ({', '.join(parts)})" if parts else "")
 
 
 def one_line(message: str, limit: int = 0) -> str:

@@ -85,8 +85,7 @@ def worst_of(evaluations: Sequence[Evaluation]) -> Evaluation:
     judged = [evaluation for evaluation in evaluations if evaluation.status != "infra_error"]
     clear = [evaluation for evaluation in judged if not _is_noisy(evaluation)]
     worst = min(clear or judged or evaluations, key=rank)
-    costs = [evaluation.cost for evaluation in evaluations]
-    return replace(worst, cost=Cost(sum(c.wall_s for c in costs), sum(c.device_s for c in costs)))
+    return replace(worst, cost=Cost.total(evaluation.cost for evaluation in evaluations))
 
 
 def settled(searched: Evaluation, confirmations: Sequence[Evaluation]) -> Evaluation:

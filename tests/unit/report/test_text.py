@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adaexplore.core.evaluation import Cost
 from adaexplore.report import text
 from adaexplore.report.calls import CallTotals
 
@@ -38,6 +39,21 @@ def test_times_have_a_short_unit(time_us, shown):
 )
 def test_long_durations_have_several_units(time_s, shown):
     assert text.duration_s(time_s) == shown
+
+
+@pytest.mark.parametrize(
+    ("took_s", "shown"),
+    [
+        ({}, "50 s"),
+        ({"being timed": 30.0, "its first call": 4.9}, "50 s (being timed 30 s)"),
+        (
+            {"a": 5.0, "b": 12.0, "waiting for the device": 20.0, "c": 9.0},
+            "50 s (waiting for the device 20 s, b 12 s, c 9 s)",
+        ),
+    ],
+)
+def test_the_time_of_evaluations_names_its_largest_parts(took_s, shown):
+    assert text.cost_s(Cost(50.0, 1.0, took_s)) == shown
 
 
 @pytest.mark.parametrize(

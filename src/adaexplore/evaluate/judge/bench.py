@@ -69,24 +69,28 @@ class CandidateBench:
         """
         if again:
             self._complete_baselines()
-        started, device_s = time.monotonic(), 0.0
+        started, costs = time.monotonic(), list[Cost]()
+
+        def evaluated(beside: Candidate | None) -> Evaluation:
+            verdict = self._evaluate(candidate, timeout_s, beside, again)
+            costs.append(verdict.cost)
+            return verdict
+
         for last_try in (False, True):
-            verdict, held_s = self._evaluate(candidate, timeout_s, parent, again)
+            verdict = evaluated(parent)
             if verdict.status == "infra_error" and self._parents.clear():  # they may keep it busy
-                verdict, held_s = self._evaluate(candidate, timeout_s, None, again)
+                verdict = evaluated(None)
             if verdict.status == "out_of_memory" and (self._parents.clear() or not self._on_cpu):
                 self._wait_for_room()
                 with device_lock(self._reference.problem.device, exclusive=True):  # nobody beside
-                    verdict, held_s = self._evaluate(candidate, timeout_s, None, again)
-                    verdict = self._within_room(verdict)
-            device_s += held_s
+                    verdict = self._within_room(evaluated(None))
             if not self._slowed(verdict):
                 break
             if last_try:
                 verdict = self._discounted(verdict)
         if isinstance(verdict, Passed) and verdict.descriptor and verdict.descriptor.code:
             self._measured.setdefault(verdict.descriptor.code, (candidate, verdict))
-        cost = Cost(wall_s=time.monotonic() - started, device_s=device_s)
+        cost = replace(Cost.total(costs), wall_s=time.monotonic() - started)
         return replace(verdict, cost=cost)
 
     def try_uses(self, candidate: Candidate, timeout_s: float) -> tuple[Use, ...]:
@@ -131,8 +135,8 @@ class CandidateBench:
 
     def _evaluate(
         self, candidate: Candidate, timeout_s: float, parent: Candidate | None, again: bool
-    ) -> tuple[Evaluation, float]:
-        """Return the verdict, and the seconds that the device was held."""
+    ) -> Evaluation:
+        """Return the verdict, with what it cost but for its wall time."""
         reference = self._reference
         worker = self._spawn(WORKER)
         talk = Conversation(worker, time.monotonic() + timeout_s, candidate.source)
@@ -172,7 +176,7 @@ class CandidateBench:
             self._parents.add(candidate, worker, talk)
         for name, timing in self._timings(verdict).items():
             self._best_us[name] = min(self._best_us.get(name, timing.time_us), timing.time_us)
-        return verdict, device.held_s
+        return replace(verdict, cost=Cost(device_s=device.held_s, took_s=talk.took_s))
 
     def _within_room(self, verdict: Evaluation) -> Evaluation:
         """Return the verdict, but where others left a candidate too little memory."""

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from adaexplore.core import codec
 from adaexplore.core.evaluation import Failed
+from adaexplore.evaluate.judge.activities import Activities
 from adaexplore.evaluate.judge.failures import raised
 from adaexplore.evaluate.timing.turnstile.protocol import Turnstile
 from adaexplore.evaluate.wire import messages as wire
@@ -38,17 +39,31 @@ class Conversation:
     """Requests to one candidate's process, until `deadline` (by `time.monotonic`).
 
     `source` is the candidate's, in which exceptions are placed. `stage` describes the present
-    activity, for the reader of the verdict.
+    activity, for the reader of the verdict, and `took_s` has the seconds of each activity so far.
     """
 
     def __init__(self, worker: Worker, deadline: float, source: str = "") -> None:
         self._worker = worker
         self._source = source
         self.deadline = deadline
-        self.stage = "loading"
+        self._activities = Activities("being started")
         self._turnstile: Turnstile | None = None
         self._watch: StallWatch | None = None
         self._make_way: Callable[[], float] | None = None
+
+    @property
+    def stage(self) -> str:
+        """The present activity."""
+        return self._activities.present
+
+    @stage.setter
+    def stage(self, activity: str) -> None:
+        self._activities.begin(activity)
+
+    @property
+    def took_s(self) -> dict[str, float]:
+        """The seconds of each activity so far, and of waiting for the device."""
+        return self._activities.took_s()
 
     @property
     def pid(self) -> int:

@@ -216,7 +216,7 @@ def _evaluation_facts(row: Row) -> list[tuple[str, str]]:
         facts.append(("Taken over from the cache", text.origin_of(evaluation.taken_over)))
     facts += [
         ("Proposing", text.duration_s(node.propose_s)),
-        ("Evaluating", text.duration_s(evaluation.cost.wall_s)),
+        ("Evaluating", text.cost_s(evaluation.cost)),
         ("Device held", text.duration_s(evaluation.cost.device_s)),
     ]
     return facts

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from adaexplore.core.environment import Environment
-from adaexplore.core.evaluation import Evaluation, Passed, Status, Timing, rank
+from adaexplore.core.evaluation import Cost, Evaluation, Passed, Status, Timing, rank
 from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.leader import Leader, leader_of
 from adaexplore.core.node import ROOT_ID, START, Node
@@ -104,13 +104,21 @@ class FamilyStats:
 class Totals:
     """Seconds over all steps; a reused evaluation counts once.
 
-    Proposals and evaluations may overlap: these are sums of work, not elapsed time. `device_s` is
-    the time the device was held exclusively.
+    Proposals and evaluations may overlap: these are sums of work, not elapsed time.
     """
 
     propose_s: float
-    evaluate_s: float
-    device_s: float
+    evaluating: Cost
+
+    @property
+    def evaluate_s(self) -> float:
+        """The wall time of the evaluations."""
+        return self.evaluating.wall_s
+
+    @property
+    def device_s(self) -> float:
+        """The time for which the evaluations held the device."""
+        return self.evaluating.device_s
 
     @property
     def wall_s(self) -> float:
@@ -304,8 +312,4 @@ def _totals(nodes: Sequence[Node]) -> Totals:
         if not node.reused or node.candidate not in seen:
             costs.append(node.evaluation.cost)
         seen.add(node.candidate)
-    return Totals(
-        propose_s=sum(node.propose_s for node in nodes),
-        evaluate_s=sum(cost.wall_s for cost in costs),
-        device_s=sum(cost.device_s for cost in costs),
-    )
+    return Totals(sum(node.propose_s for node in nodes), Cost.total(costs))

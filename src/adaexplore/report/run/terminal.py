@@ -158,7 +158,7 @@ def _totals(summary: Summary) -> Text:
     return Text(
         f"{summary.progress}{f' ({counts})' if counts else ''}; "
         f"proposing {text.duration_s(totals.propose_s)}, "
-        f"evaluating {text.duration_s(totals.evaluate_s)}, "
+        f"evaluating {text.cost_s(totals.evaluating)}, "
         f"device held {text.duration_s(totals.device_s)}",
         style="dim",
     )
