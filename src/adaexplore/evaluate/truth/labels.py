@@ -49,8 +49,9 @@ _TRIES = 5
 def labels_of(runs: ReferenceRuns, truths: Truths) -> dict[str, str]:
     """The labels of a problem that need no timing, each with why."""
     inputs = truths.from_problem[0].inputs
-    found = dict(_without_work(truths))
-    if INPUT_INSENSITIVE not in found and (why := _is_empty_work(runs, truths)):
+    same = _shares_same(truths)
+    found = dict(_without_work(truths, same))
+    if INPUT_INSENSITIVE not in found and (why := _is_empty_work(runs, truths, same)):
         found[INPUT_INSENSITIVE] = why
     if WEIGHT_INSENSITIVE not in found and (why := _ignores_weights(truths)):
         found[WEIGHT_INSENSITIVE] = why
@@ -92,7 +93,20 @@ def overhead_label(runs: ReferenceRuns, inputs: Inputs, eager_us: float) -> dict
     return {OVERHEAD_BOUND: why}
 
 
-def _without_work(truths: Truths) -> Iterator[tuple[str, str]]:
+def _columns(truths: Truths) -> list[list[Tensor]]:
+    """Each output that has elements, on all own inputs."""
+    own = [[t.value for t in checked.truths] for checked in truths.from_problem]
+    return [list(column) for column in zip(*own, strict=True) if column[0].numel()]
+
+
+def _shares_same(truths: Truths) -> list[float]:
+    """The share of each output's elements that are the same on all own inputs; none of one."""
+    if len(truths.from_problem) < 2:
+        return []
+    return [_share_same(values) for values in _columns(truths)]
+
+
+def _without_work(truths: Truths, same: Sequence[float]) -> Iterator[tuple[str, str]]:
     own = [s.truths for s in truths.from_problem]
     for name, instead in stand_ins(own):
         label = INPUT_INSENSITIVE if name.startswith("another") else CONSTANT
@@ -102,27 +116,24 @@ def _without_work(truths: Truths) -> Iterator[tuple[str, str]]:
     changes = [_change(a, b) for o in others for a, b in zip(first, o, strict=True)]
     if changes and max(changes) < _HARDLY:
         yield INPUT_INSENSITIVE, f"other inputs change its output by {max(changes):.1g} (relative)"
-    elif others and (same := _same_share(own)) > _NEARLY_ALL:
-        yield INPUT_INSENSITIVE, f"{same:.1%} of its output is the same whatever the inputs are"
+    elif same:
+        alike = min(map(_share_alike, _columns(truths), same))
+        if alike > _NEARLY_ALL:
+            yield (
+                INPUT_INSENSITIVE,
+                f"{alike:.1%} of its output is the same whatever the inputs are",
+            )
 
 
-def _same_share(own: list[list[Truth]]) -> float:
-    """The share of elements that are alike on all own inputs, in the output with the fewest."""
-    columns = [[t.value for t in column] for column in zip(*own, strict=True)]
-    return min(_share_alike(values) for values in columns if values[0].numel())
-
-
-def _is_empty_work(runs: ReferenceRuns, truths: Truths) -> str:
+def _is_empty_work(runs: ReferenceRuns, truths: Truths, same: Sequence[float]) -> str:
     """Return that a sparse output never shows a weight: what it makes is empty on all own inputs.
 
     Unlike an element that is empty by chance, that is right without the work.
     """
-    own = truths.from_problem
-    columns = zip(*([t.value for t in s.truths] for s in own), strict=True)
-    if len(own) < 2 or not any(_share_same(c) > _NEARLY_ALL for c in columns if c[0].numel()):
+    if not any(share > _NEARLY_ALL for share in same):
         return ""
     counts: dict[str, Tensor] = {}
-    for checked in own:
+    for checked in truths.from_problem:
         for name, gradient in _gradients(runs, checked.inputs).items():
             counts[name] = (gradient != 0) | counts.get(name, torch.zeros_like(gradient).bool())
     for name, marks in counts.items():
@@ -143,10 +154,11 @@ def _share_same(values: Sequence[Tensor]) -> float:
     return share_marked(alike, len(first), device)
 
 
-def _share_alike(values: Sequence[Tensor]) -> float:
-    """The share of elements that are the same on all inputs.
+def _share_alike(values: Sequence[Tensor], share: float) -> float:
+    """The share of elements that are the same on all inputs, of a sparse output without some.
 
-    Of a sparse output only those that are not empty somewhere: where they are, only the work tells.
+    Of a sparse one only those count that are not empty somewhere: where they are, only the work
+    tells.
     """
     flat, device = [v.flatten() for v in values], common_device(*values)
     length = len(flat[0])
@@ -154,7 +166,6 @@ def _share_alike(values: Sequence[Tensor]) -> float:
     def empty(part: slice) -> Tensor:
         return torch.stack([_is_empty(part_of(v, part, device)) for v in flat]).all(0)
 
-    share = _share_same(values)
     if share <= _NEARLY_ALL or not all(_would_be_missed(v, device) for v in flat):
         return share
     never = share_marked(empty, length, device)
