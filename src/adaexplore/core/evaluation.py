@@ -308,7 +308,7 @@ class Cost:
 
     wall_s: float = 0.0
     device_s: float = 0.0
-    took_s: Mapping[str, float] = field(default_factory=dict)
+    took_s: Mapping[str, float] = field(default_factory=dict, hash=False)
 
     @staticmethod
     def total(costs: Iterable[Cost]) -> Cost:
