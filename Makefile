@@ -43,6 +43,13 @@ $(VENV)/.dev: $(STAMP)
 
 dev: $(VENV)/.dev  ## The same, with the tools for working on adaexplore
 
+# uv leaves bytecode out, and fork servers write none: without it every process that tests start would
+# compile torch anew, which doubles the time of importing it.
+$(VENV)/.compiled: $(VENV)/.dev
+	@echo "compiling what processes of tests import"
+	@$(BIN)/python -m compileall -q $(VENV)/lib src lab/src >/dev/null 2>&1 || true  # templates of packages
+	@touch $@
+
 demo: $(STAMP)  ## Optimize a real problem, with a table, best.py and report.html at the end
 	$(BIN)/adaexplore explore examples/problems/mlp_block.py --steps 8 --run runs/demo-$$(date +%Y%m%d-%H%M%S)
 
@@ -56,13 +63,13 @@ checks: $(VENV)/.dev  ## Lint, types and layers
 	$(BIN)/lint-imports
 
 # A file's tests share servers and judges, so they stay in one process.
-test: checks  ## The checks and every kind of test: minutes on two cores
+test: checks $(VENV)/.compiled  ## The checks and every kind of test: minutes on two cores
 	$(BIN)/pytest -m "not slow and not gpu" -n 2 --dist loadfile --no-loadscope-reorder --max-worker-restart=0 --hypothesis-profile=fast --durations=25 --durations-min=5
 
 pages: $(VENV)/.dev  ## Run the README and all tutorials as they stand
 	$(BIN)/pytest tests/docs/test_tutorials.py -n 2
 
-test-all: checks  ## The checks and all tests that need no GPU: also the long corpora, searches, kills and resumes
+test-all: checks $(VENV)/.compiled  ## The checks and all tests that need no GPU: also the long corpora, searches, kills and resumes
 	$(BIN)/pytest -m "not gpu" -n 2 --dist loadfile --no-loadscope-reorder
 	$(MAKE) mutants
 

@@ -11,6 +11,7 @@ import json
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 import uvicorn
@@ -22,6 +23,9 @@ from starlette.routing import Route
 from loopback import in_thread
 
 KEY = "sk-loopback-0123456789"
+_CERTIFICATE = Path(__file__).with_name("one_certificate.pem")
+"""Every client reads the authorities that it trusts, 40 ms for those of the system. Nobody has the
+key of this one, and the server speaks plain HTTP."""
 Messages = list[dict[str, str]]
 
 
@@ -75,6 +79,7 @@ class LlmServer:
         monkeypatch.setenv("OPENAI_BASE_URL", f"{self.url}/v1")
         monkeypatch.setenv("ADAEXPLORE_BASE_URL", f"{self.url}/v1")
         monkeypatch.setenv("ANTHROPIC_BASE_URL", self.url)
+        monkeypatch.setenv("SSL_CERT_FILE", str(_CERTIFICATE))
 
     def _reply(self, messages: Messages):
         self.conversations.append(messages)

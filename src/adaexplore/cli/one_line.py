@@ -5,9 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from functools import cache
 from typing import Any, NoReturn
 
 import typer
+from typer.main import get_command
 
 from adaexplore.core.errors import AdaExploreError, BadInputError, InfrastructureError
 
@@ -20,7 +22,7 @@ _USAGE_ERROR: Any = typer.BadParameter.__base__  # Typer exports no other name f
 def run_app(app: typer.Typer, program: str) -> NoReturn:
     """Run a command and exit."""
     try:
-        code = app(prog_name=program, standalone_mode=False)
+        code = _command(app)(prog_name=program, standalone_mode=False)
         if sys.stdout:
             sys.stdout.flush()
     except AdaExploreError as error:
@@ -36,6 +38,12 @@ def run_app(app: typer.Typer, program: str) -> NoReturn:
     except OSError as error:
         code = _code_of_unwritten(error, program)
     sys.exit(code)
+
+
+@cache
+def _command(app: typer.Typer) -> Any:
+    """Return a program's command: made once, for those who run several in one process."""
+    return get_command(app)
 
 
 def _code_of_unwritten(error: OSError, program: str) -> int:

@@ -6,13 +6,22 @@ import hashlib
 import re
 import traceback
 from collections.abc import Collection, Mapping
+from functools import lru_cache
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from types import MappingProxyType
+from types import CodeType, MappingProxyType
 from typing import Any, NoReturn
 
-from jinja2 import Environment, FunctionLoader, StrictUndefined, TemplateError, TemplateSyntaxError
+from jinja2 import (
+    BytecodeCache,
+    Environment,
+    FunctionLoader,
+    StrictUndefined,
+    TemplateError,
+    TemplateSyntaxError,
+)
 from jinja2 import nodes as syntax
+from jinja2.bccache import Bucket
 from jinja2.meta import find_undeclared_variables
 
 from adaexplore.core.errors import BadInputError
@@ -37,6 +46,52 @@ _FILTERS = {
 }
 
 
+class _Compiled(BytecodeCache):
+    """What the templates of this process were compiled to, by path and text."""
+
+    def __init__(self) -> None:
+        self._codes: dict[tuple[str, str], CodeType] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        """Take the code of a template that was compiled before."""
+        bucket.code = self._codes.get((bucket.key, bucket.checksum))
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        """Keep the code of a template."""
+        if bucket.code is not None:
+            self._codes[bucket.key, bucket.checksum] = bucket.code
+
+
+_COMPILED = _Compiled()
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=False,  # prompts are plain text
+        bytecode_cache=_COMPILED,
+    )
+    environment.filters.update(_FILTERS)
+    return environment
+
+
+@lru_cache(maxsize=512)
+def _undeclared(text: str, name: str, place: str) -> tuple[tuple[str, int], ...]:
+    """Return the variables that a template takes from outside, each with its first line.
+
+    A process makes `Templates` for every search, and nearly all texts are the package's own.
+    """
+    tree = _environment().parse(text, name, place)
+    free = find_undeclared_variables(tree)
+    lines: dict[str, int] = {}
+    for node in tree.find_all(syntax.Name):
+        if node.name in free:
+            lines[node.name] = min(node.lineno, lines.get(node.name, node.lineno))
+    return tuple(sorted(lines.items()))
+
+
 class Templates:
     """All templates in force, compiled and checked.
 
@@ -59,14 +114,8 @@ class Templates:
         for place, text in overrides.items():
             name = _known_name(Path(place), variables)
             self._places[name], self._texts[name] = place, text
-        self._environment = Environment(
-            loader=FunctionLoader(self._load),
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            autoescape=False,  # prompts are plain text
-        )
-        self._environment.filters.update(_FILTERS)
+        self._environment = _environment()
+        self._environment.loader = FunctionLoader(self._load)
         for name, allowed in variables.items():
             self._check(name, allowed)
 
@@ -93,13 +142,14 @@ class Templates:
         """Compile a template; raise `BadInputError` for a syntax error or an unknown variable."""
         place = self._places[name]
         try:
-            tree = self._environment.parse(self._texts[name], name, place)
+            free = _undeclared(self._texts[name], name, place)
             self._environment.get_template(name)
         except TemplateSyntaxError as error:
             raise BadInputError(f"{place}, line {error.lineno}: {error.message}") from None
-        for missing in sorted(find_undeclared_variables(tree) - set(variables)):
+        for missing, line in free:
+            if missing in variables:
+                continue
             hint = near(missing, sorted(variables))
-            line = min(n.lineno for n in tree.find_all(syntax.Name) if n.name == missing)
             raise BadInputError(f"{place}, line {line}: no such variable: {missing}; {hint}")
 
     def _complain(self, error: Exception) -> NoReturn:

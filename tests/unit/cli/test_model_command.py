@@ -103,8 +103,9 @@ class Copying(Renaming):
 
 @pytest.fixture(params=["renamed", pytest.param("compiled", marks=pytest.mark.slow)])
 def proposer(request, monkeypatch):
-    """Compiling a candidate takes most of a minute on a slow machine."""
+    """Compiling takes most of a minute on a slow machine: here it leaves the model as it is."""
     if request.param == "renamed":
+        monkeypatch.setenv("TORCHDYNAMO_DISABLE", "1")
         monkeypatch.setattr(Session, "compiler", lambda *_: Copying())
 
 

@@ -69,11 +69,11 @@ def mean_intervals(units: Sequence[PairedRuns]) -> list[Interval | None]:
     columns = list(zip(*runs, strict=True))
     resamples = _resamples(tuple((len(unit.runs), len(unit.over)) for unit in units))
     cut = int(_tail(size) * _RESAMPLES)
-    found: list[Interval | None] = []
-    for column in columns:
+    found: dict[tuple[float, ...], Interval] = {}
+    for column in set(columns):  # the best so far is the same at most places of a curve
         means = sorted(sum(map(mul, weights, column)) for weights in resamples)
-        found.append((math.exp(means[cut]), math.exp(means[-1 - cut])))
-    return found
+        found[column] = math.exp(means[cut]), math.exp(means[-1 - cut])
+    return [found[column] for column in columns]
 
 
 def permutation_p(units: Sequence[PairedRuns]) -> float | None:
