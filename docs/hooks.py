@@ -13,7 +13,7 @@ from typing import Any
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
-from adaexplore.core.config import Config
+from adaexplore.core.settings.config import Config
 
 _ROOT = Path(__file__).parents[1]
 _COMMAND_LINE = ("typer", "adaexplore.cli.app", "utils", "docs", "--name", "adaexplore")

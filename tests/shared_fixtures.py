@@ -18,8 +18,9 @@ import pytest
 import torch
 from hypothesis import settings
 
-from adaexplore.evaluate.judge.local import LocalEvaluator
-from adaexplore.run import processes, winner
+from adaexplore.evaluate.judge.evaluators.local import LocalEvaluator
+from adaexplore.run import processes
+from adaexplore.run.outcome import winner
 from adaexplore.sandbox.lock import LOCKS
 from adaexplore.sandbox.process import ForkServer
 from llm_server import LlmServer

@@ -1,7 +1,7 @@
 """What a judge makes of a candidate that must pass, or must not."""
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.evaluation import Failed, Passed
+from adaexplore.core.verdict.evaluation import Failed, Passed
 
 
 def passed(judge, tried: Candidate) -> Passed:

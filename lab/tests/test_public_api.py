@@ -43,7 +43,7 @@ def test_only_public_names_are_imported(path):
 
 def test_private_imports_are_found():
     source = (
-        "import adaexplore.run.ledger\nfrom adaexplore.run.ledger import Ledger\n"
+        "import adaexplore.run.asks.ledger\nfrom adaexplore.run.asks.ledger import Ledger\n"
         "from adaexplore.run import ledger\nfrom adaexplore.cli import app\n"
         "job = 'adaexplore.evaluate.judge.examine:job'\nfrom adaexplore.run import Ledger\n"
     )

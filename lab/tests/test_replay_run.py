@@ -8,18 +8,18 @@ import sqlite3
 import pytest
 from hashed import FACTS, Judge, number_from
 
-from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.evaluation import Failed
 from adaexplore.core.problem import Problem
 from adaexplore.core.protocols.client import Reply
 from adaexplore.core.protocols.listener import follow
-from adaexplore.evaluate.judge.recorded import RecordedEvaluator, UnseenCandidateError
+from adaexplore.core.settings.config import Config
+from adaexplore.core.verdict.evaluation import Failed
+from adaexplore.evaluate.judge.evaluators.recorded import RecordedEvaluator, UnseenCandidateError
 from adaexplore.llm.replay import RecordingClient, ReplayClient
 from adaexplore.propose.model.prompts import Prompts
 from adaexplore.propose.model.proposer import ModelProposer
-from adaexplore.run.ledger import Ledger
+from adaexplore.run.asks.ledger import Ledger
 from adaexplore.run.search import Search
 from adaexplore.store import RunRecord, create_run, export_run, open_run, read_run
 from adaexplore_lab.replay import retrace

@@ -25,17 +25,10 @@ del globals()["evaluate"]
 
 if TYPE_CHECKING:
     from adaexplore.core.candidate import Candidate as Candidate
-    from adaexplore.core.config import Config as Config
     from adaexplore.core.errors import AdaExploreError as AdaExploreError
     from adaexplore.core.errors import BadInputError as BadInputError
     from adaexplore.core.errors import BadProblemError as BadProblemError
     from adaexplore.core.errors import InfrastructureError as InfrastructureError
-    from adaexplore.core.evaluation import Cost as Cost
-    from adaexplore.core.evaluation import Estimate as Estimate
-    from adaexplore.core.evaluation import Evaluation as Evaluation
-    from adaexplore.core.evaluation import Failed as Failed
-    from adaexplore.core.evaluation import Passed as Passed
-    from adaexplore.core.evaluation import Timing as Timing
     from adaexplore.core.node import Node as Node
     from adaexplore.core.problem import Problem as Problem
     from adaexplore.core.proposal import Proposal as Proposal
@@ -62,6 +55,13 @@ if TYPE_CHECKING:
     from adaexplore.core.protocols.policy import Selection as Selection
     from adaexplore.core.protocols.proposer import Context as Context
     from adaexplore.core.protocols.proposer import Proposer as Proposer
+    from adaexplore.core.settings.config import Config as Config
+    from adaexplore.core.verdict.evaluation import Cost as Cost
+    from adaexplore.core.verdict.evaluation import Estimate as Estimate
+    from adaexplore.core.verdict.evaluation import Evaluation as Evaluation
+    from adaexplore.core.verdict.evaluation import Failed as Failed
+    from adaexplore.core.verdict.evaluation import Passed as Passed
+    from adaexplore.core.verdict.evaluation import Timing as Timing
     from adaexplore.run.api import evaluate as evaluate
     from adaexplore.run.api import explore as explore
     from adaexplore.run.api import load_problem as load_problem

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from adaexplore.core.evaluation import Passed
+from adaexplore.core.verdict.evaluation import Passed
 
 from .bench import Outcome, run
 from .corpus import KINDS, BadCaseError, cases

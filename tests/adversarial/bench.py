@@ -14,9 +14,9 @@ from queue import SimpleQueue
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.errors import InfrastructureError
-from adaexplore.core.evaluation import Evaluation, Failed, Passed, Timing
-from adaexplore.core.labels import winner_set_apart
-from adaexplore.evaluate.judge.local import LocalEvaluator
+from adaexplore.core.verdict.evaluation import Evaluation, Failed, Passed, Timing
+from adaexplore.core.verdict.labels import winner_set_apart
+from adaexplore.evaluate.judge.evaluators.local import LocalEvaluator
 from adaexplore.sandbox.process import ForkServer
 
 from .corpus import Case

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from adaexplore.core.bench import BenchEntry, BenchVerdict
-from adaexplore.core.evaluation import Evaluation, Failed, Passed, Timing
+from adaexplore.core.verdict.evaluation import Evaluation, Failed, Passed, Timing
 from adaexplore.report.bench.html import render_bench
 from adaexplore.report.bench.summary import summarize_bench
 

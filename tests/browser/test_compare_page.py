@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from adaexplore.core.evaluation import Timing
 from adaexplore.core.problem import Problem
+from adaexplore.core.verdict.evaluation import Timing
 from adaexplore.report.compare.arms import make_arms
 from adaexplore.report.compare.compute import compare
 from adaexplore.report.compare.html import render_comparison

@@ -8,8 +8,8 @@ from playwright.sync_api import Page, expect
 from services import PROBLEM, RIGHT, running
 
 from adaexplore.core.ask import MANUAL
-from adaexplore.core.evaluation import Failed
-from adaexplore.run.ask_files import ledger_of
+from adaexplore.core.verdict.evaluation import Failed
+from adaexplore.run.asks.ask_files import ledger_of
 from adaexplore.serve.client import problem_of
 from adaexplore.serve.jobs import Jobs
 from adaexplore.serve.messages import JobPrompt, JobResult

@@ -8,11 +8,11 @@ from playwright.sync_api import Page
 from adaexplore.core.ask import Exchange
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.environment import Environment
-from adaexplore.core.evaluation import Evaluation, Failed, Passed, Timing
 from adaexplore.core.node import Node
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
 from adaexplore.core.protocols.client import Message, Prompt, Reply, Usage
+from adaexplore.core.verdict.evaluation import Evaluation, Failed, Passed, Timing
 from adaexplore.report import RunInfo, summarize
 from adaexplore.report.run import embed
 from adaexplore.report.run.html import render

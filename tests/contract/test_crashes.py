@@ -13,7 +13,7 @@ import pytest
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.problem import Problem
-from adaexplore.evaluate.judge.local import LocalEvaluator
+from adaexplore.evaluate.judge.evaluators.local import LocalEvaluator
 from adaexplore.sandbox.lock import lock_file
 from fast_set import of_which_fast
 

@@ -13,12 +13,12 @@ import pytest
 import torch
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.config import Config
 from adaexplore.core.errors import BadProblemError, InfrastructureError
-from adaexplore.core.evaluation import Passed
-from adaexplore.core.facts import OutputForm
 from adaexplore.core.problem import Checks, Problem
-from adaexplore.evaluate.judge.local import LocalEvaluator
+from adaexplore.core.settings.config import Config
+from adaexplore.core.verdict.evaluation import Passed
+from adaexplore.core.verdict.facts import OutputForm
+from adaexplore.evaluate.judge.evaluators.local import LocalEvaluator
 from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
 from adaexplore.languages.fingerprint import fingerprint
 from adaexplore.run.cluster.connection import Cluster

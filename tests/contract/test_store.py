@@ -16,21 +16,21 @@ from sqlalchemy import Engine
 
 from adaexplore.core.ask import Ask, AskRecord, Exchange
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment, Isolation
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.evaluation import Cost, Estimate, Evaluation, Failed, Passed, Timing
-from adaexplore.core.facts import (
+from adaexplore.core.node import ROOT_ID, Node
+from adaexplore.core.problem import Checks, Problem
+from adaexplore.core.proposal import Proposal
+from adaexplore.core.protocols.client import Message, Prompt, Reply, Usage
+from adaexplore.core.settings.config import Config
+from adaexplore.core.verdict.evaluation import Cost, Estimate, Evaluation, Failed, Passed, Timing
+from adaexplore.core.verdict.facts import (
     OutputForm,
     ReferenceFacts,
     ReferenceProducts,
     ReferenceRoofline,
     WorkloadFacts,
 )
-from adaexplore.core.node import ROOT_ID, Node
-from adaexplore.core.problem import Checks, Problem
-from adaexplore.core.proposal import Proposal
-from adaexplore.core.protocols.client import Message, Prompt, Reply, Usage
 from adaexplore.store import FORMAT_VERSION, Confirmation, RunRecord, Store
 from adaexplore.store.failures import Mode
 from adaexplore.store.postgres import postgres_engine

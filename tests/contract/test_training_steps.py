@@ -8,9 +8,9 @@ from torch import nn
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.errors import BadProblemError
-from adaexplore.core.evaluation import Passed
 from adaexplore.core.problem import Checks, Problem
-from adaexplore.evaluate.judge.local import LocalEvaluator
+from adaexplore.core.verdict.evaluation import Passed
+from adaexplore.evaluate.judge.evaluators.local import LocalEvaluator
 from adaexplore.problems.live import capture
 
 SOURCE = textwrap.dedent(

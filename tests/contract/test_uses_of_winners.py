@@ -5,10 +5,10 @@ import textwrap
 import pytest
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.evaluation import Passed
 from adaexplore.core.problem import Problem
-from adaexplore.core.uses import Use
-from adaexplore.evaluate.judge.local import LocalEvaluator
+from adaexplore.core.verdict.evaluation import Passed
+from adaexplore.core.verdict.uses import Use
+from adaexplore.evaluate.judge.evaluators.local import LocalEvaluator
 
 HEADER = """
 import torch

@@ -8,10 +8,10 @@ import torch
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.errors import BadProblemError
-from adaexplore.core.evaluation import Mismatch
-from adaexplore.core.evaluation_json import evaluation_to_json
 from adaexplore.core.problem import Checks, Likeness, Problem, Tolerance, Workload
-from adaexplore.evaluate.judge.local import LocalEvaluator
+from adaexplore.core.verdict.evaluation import Mismatch
+from adaexplore.core.verdict.evaluation_json import evaluation_to_json
+from adaexplore.evaluate.judge.evaluators.local import LocalEvaluator
 from verdicts import failed, passed
 
 SOURCE = textwrap.dedent(

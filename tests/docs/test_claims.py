@@ -10,7 +10,7 @@ import typer.main
 from markdown_it import MarkdownIt
 
 from adaexplore.cli.app import app
-from adaexplore.core.config import Config
+from adaexplore.core.settings.config import Config
 from adaexplore_lab.cli import app as lab
 
 ROOT = Path(__file__).parents[2]

@@ -4,7 +4,7 @@ import pytest
 from on_gpu import DEVICE, REFERENCE
 
 from adaexplore.core.problem import Checks, Problem
-from adaexplore.evaluate.judge.local import LocalEvaluator
+from adaexplore.evaluate.judge.evaluators.local import LocalEvaluator
 from adaexplore.sandbox.lock import device_lock
 
 

@@ -6,7 +6,7 @@ import pytest
 from on_gpu import DEVICE
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.evaluation import Fault, Mismatch
+from adaexplore.core.verdict.evaluation import Fault, Mismatch
 from adaexplore.languages.cuda import toolkit
 from adaexplore.sandbox.jobs import run_job
 from verdicts import failed, passed

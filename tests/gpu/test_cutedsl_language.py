@@ -8,9 +8,9 @@ import pytest
 from on_gpu import DEVICE, REFERENCE
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.evaluation import Fault, Mismatch
 from adaexplore.core.problem import Problem
-from adaexplore.evaluate.judge.local import LocalEvaluator
+from adaexplore.core.verdict.evaluation import Fault, Mismatch
+from adaexplore.evaluate.judge.evaluators.local import LocalEvaluator
 from adaexplore.languages import DIALECTS
 from adaexplore.languages.cutedsl import host
 from adaexplore.run.processes import PRELOAD

@@ -11,9 +11,9 @@ from on_gpu import DEVICE, REFERENCE
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.environment import Environment
-from adaexplore.core.evaluation import Fault, Mismatch
 from adaexplore.core.problem import Checks, Problem
-from adaexplore.evaluate.judge.local import LocalEvaluator
+from adaexplore.core.verdict.evaluation import Fault, Mismatch
+from adaexplore.evaluate.judge.evaluators.local import LocalEvaluator
 from adaexplore.propose.model.prompts import Prompts
 from gluon_sources import HANG, SOURCE, changed
 from verdicts import failed, passed

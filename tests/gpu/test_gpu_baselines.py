@@ -12,9 +12,9 @@ from torch import nn
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.problem import Checks, Problem
 from adaexplore.evaluate.judge import trials
-from adaexplore.evaluate.judge.local import LocalEvaluator
+from adaexplore.evaluate.judge.evaluators.local import LocalEvaluator
 from adaexplore.evaluate.judge.trials import try_baselines
-from adaexplore.evaluate.timing.baselines_offered import Subject, baseline_named, captured, offered
+from adaexplore.evaluate.timing.baselines.offered import Subject, baseline_named, captured, offered
 from adaexplore.evaluate.truth.precision import baseline_scope
 from adaexplore.sandbox.jobs import run_job
 from adaexplore.sandbox.user.training import TrainingStep, gradients_of

@@ -11,7 +11,7 @@ from on_gpu import DEVICE
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.problem import Problem
-from adaexplore.evaluate.judge.local import LocalEvaluator
+from adaexplore.evaluate.judge.evaluators.local import LocalEvaluator
 from adaexplore.sandbox.cores import shares_here
 from adaexplore.sandbox.family import family
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.evaluation import Failed, Passed
+from adaexplore.core.verdict.evaluation import Failed, Passed
 
 pytestmark = pytest.mark.gpu
 

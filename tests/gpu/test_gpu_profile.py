@@ -9,8 +9,8 @@ import torch
 from on_gpu import DEVICE
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.evaluation import Failed, Fault, Mismatch, Passed
 from adaexplore.core.problem import Problem
+from adaexplore.core.verdict.evaluation import Failed, Fault, Mismatch, Passed
 from adaexplore.evaluate.timing.clock import clock_for
 from adaexplore.evaluate.timing.products import measure_products, trace
 from adaexplore.evaluate.timing.roofline import measure_peaks

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.evaluation import Fault, Mismatch
+from adaexplore.core.verdict.evaluation import Fault, Mismatch
 from adaexplore.languages import DIALECTS
 from adaexplore.languages.helion import host as helion_host
 from adaexplore.run.processes import PRELOAD

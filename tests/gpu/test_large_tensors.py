@@ -8,8 +8,8 @@ from on_gpu import DEVICE
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.problem import Checks, Problem
-from adaexplore.evaluate.judge.local import LocalEvaluator
-from adaexplore.evaluate.truth.room import room_on
+from adaexplore.evaluate.judge.evaluators.local import LocalEvaluator
+from adaexplore.evaluate.truth.device_memory.room import room_on
 from adaexplore.evaluate.truth.runs import ReferenceRuns
 from adaexplore.evaluate.truth.truth import Truths
 from adaexplore.sandbox.user.user_code import Instance

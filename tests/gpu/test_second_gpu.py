@@ -12,10 +12,10 @@ import torch
 from on_gpu import REFERENCE
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.config import Config
-from adaexplore.core.evaluation import Failed, Passed
 from adaexplore.core.problem import Problem
 from adaexplore.core.protocols.proposer import Context
+from adaexplore.core.settings.config import Config
+from adaexplore.core.verdict.evaluation import Failed, Passed
 from adaexplore.run.session import open_session
 from verdicts import passed
 

@@ -11,8 +11,8 @@ import torch
 from test_compiler_proposer import ATTENTION, CONV, load, propose
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.config import Config
 from adaexplore.core.problem import Problem
+from adaexplore.core.settings.config import Config
 from adaexplore.problems.live import capture
 from adaexplore.propose.compiler.families import Family
 from adaexplore.run.session import open_session

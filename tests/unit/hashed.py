@@ -2,8 +2,8 @@
 
 import hashlib
 
-from adaexplore.core.evaluation import Failed, Passed, Timing
-from adaexplore.core.facts import ReferenceFacts
+from adaexplore.core.verdict.evaluation import Failed, Passed, Timing
+from adaexplore.core.verdict.facts import ReferenceFacts
 
 FACTS = ReferenceFacts(baselines_us={"eager": 10.0})
 

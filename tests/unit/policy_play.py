@@ -4,8 +4,8 @@ import random
 from collections import Counter
 from dataclasses import dataclass
 
-from adaexplore.core.config import Config
 from adaexplore.core.node import ROOT_ID
+from adaexplore.core.settings.config import Config
 from adaexplore.search import POLICIES, Policy, Selection, Tree
 
 

@@ -38,7 +38,7 @@ class Judge:
         self.confirmed = []
 
     def prepare(self):
-        from adaexplore.core.facts import ReferenceFacts
+        from adaexplore.core.verdict.facts import ReferenceFacts
 
         return ReferenceFacts(baselines_us={"eager": 20.0})
 

@@ -5,10 +5,10 @@ import sys
 import ahead
 import pytest
 
-from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment
-from adaexplore.core.facts import ReferenceFacts, ReferenceRoofline
 from adaexplore.core.problem import Problem
+from adaexplore.core.settings.config import Config
+from adaexplore.core.verdict.facts import ReferenceFacts, ReferenceRoofline
 from adaexplore.store import RunRecord, make_run
 
 SOURCE = """\

@@ -5,9 +5,9 @@ import dataclasses
 import searches_table
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.evaluation import Failed, Passed, Timing
 from adaexplore.core.node import Node
 from adaexplore.core.proposal import Proposal
+from adaexplore.core.verdict.evaluation import Failed, Passed, Timing
 from adaexplore.report.campaign.summary import CampaignSummary, Result, Spending
 
 SUMMARY = CampaignSummary("record", "", "", "", (), (), Spending(calls=4, tokens=10), 1.0)

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from adaexplore.core.evaluation import Failed
+from adaexplore.core.verdict.evaluation import Failed
 from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
 from adaexplore.memory.files import BUNDLED, load_memory, memory_path, save_memory
 from adaexplore.run import processes

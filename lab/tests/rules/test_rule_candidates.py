@@ -9,8 +9,8 @@ from adaexplore.core.rule import Platform
 from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
 from adaexplore.memory.check import Checker
 from adaexplore.memory.files import BUNDLED, beliefs, load_memory, memory_path
-from adaexplore.memory.statements import wordings
-from adaexplore.memory.wording import objection
+from adaexplore.memory.unchecked.statements import wordings
+from adaexplore.memory.unchecked.wording import objection
 from adaexplore_lab.rules import candidates
 
 RULES = load_memory(memory_path(BUNDLED))

@@ -7,9 +7,9 @@ import pytest
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.evaluation import Estimate, Failed, Passed, Timing
 from adaexplore.core.node import Node
 from adaexplore.core.proposal import Proposal
+from adaexplore.core.verdict.evaluation import Estimate, Failed, Passed, Timing
 from adaexplore_lab.simulate import read_runs, recorded_run, runs_json
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from adaexplore.core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from adaexplore.cli.one_line import run_app as run_app
+    from adaexplore.cli.terminal.one_line import run_app as run_app
 else:
     __all__, __getattr__ = lazy_names(__name__, __file__)
     __all__ += ["main"]
@@ -38,7 +38,7 @@ def main() -> None:
         _show_any_text()
         _hide_what_libraries_tell()
         from adaexplore.cli.app import app
-        from adaexplore.cli.one_line import run_app
+        from adaexplore.cli.terminal.one_line import run_app
 
         run_app(app, "adaexplore")
     except KeyboardInterrupt:  # before or after the command, which handles its own

@@ -28,8 +28,8 @@ def ask(
     """
     from rich.console import Console
 
-    from adaexplore.cli.printing import say
-    from adaexplore.run.ask_files import REPLY_SUFFIX, change_plan, write_prompts
+    from adaexplore.cli.terminal.printing import say
+    from adaexplore.run.asks.ask_files import REPLY_SUFFIX, change_plan, write_prompts
     from adaexplore.store import open_run
 
     console = Console()
@@ -56,9 +56,9 @@ def tell(
     """
     from rich.console import Console
 
-    from adaexplore.cli.printing import say
+    from adaexplore.cli.terminal.printing import say
     from adaexplore.core.errors import BadInputError
-    from adaexplore.run.ask_files import ledger_of, reply_files, tell_one
+    from adaexplore.run.asks.ask_files import ledger_of, reply_files, tell_one
     from adaexplore.store import open_run
 
     console, status = Console(), 0

@@ -7,16 +7,13 @@ from typing import Annotated
 import typer
 
 from adaexplore.cli import (
-    adapt,
     answers,
-    bench,
     cache,
     campaign,
     compare,
     evaluate,
     explore,
     jobs,
-    memory,
     model,
     results,
     serve,
@@ -25,6 +22,8 @@ from adaexplore.cli import (
     tune,
     ui,
 )
+from adaexplore.cli.benchmarks import bench
+from adaexplore.cli.learning import adapt, memory
 from adaexplore.core.version import __version__
 
 app = typer.Typer(

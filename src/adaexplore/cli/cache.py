@@ -50,9 +50,9 @@ def clear(
 
 
 def _opened(place: str, mode: Mode) -> SqlVerdicts:
-    from adaexplore.core.configure import make_config
     from adaexplore.core.errors import BadInputError
-    from adaexplore.run.take_over import place_of_cache
+    from adaexplore.core.settings.configure import make_config
+    from adaexplore.run.verdicts.take_over import place_of_cache
     from adaexplore.store.verdicts import open_verdicts
 
     chosen = make_config({"evaluation_cache": place}).evaluation_cache

@@ -14,7 +14,7 @@ from adaexplore.cli.options import ServerOption, configured, writable
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from adaexplore.core.config import Config
+    from adaexplore.core.settings.config import Config
     from adaexplore.report.campaign.summary import CampaignSummary
     from adaexplore.report.study.summary import StudySummary
 
@@ -89,8 +89,8 @@ def search_campaign(path: Path, json: Path | None, command: str = "") -> int:
     """
     from rich.console import Console
 
-    from adaexplore.cli.campaign_view import CampaignView
-    from adaexplore.cli.printing import say, show_table
+    from adaexplore.cli.terminal.campaign_view import CampaignView
+    from adaexplore.cli.terminal.printing import say, show_table
     from adaexplore.core.errors import AdaExploreError, BadInputError, InfrastructureError
     from adaexplore.core.files import write_whole
     from adaexplore.memory.files import load_memory

@@ -51,12 +51,12 @@ def compare(
     import json as json_format
     import shlex
 
-    from adaexplore.cli.printing import show_table
+    from adaexplore.cli.terminal.printing import show_table
     from adaexplore.core.files import write_whole
     from adaexplore.core.version import __version__
     from adaexplore.report.compare.html import render_comparison
     from adaexplore.report.compare.tables import comparison_tables
-    from adaexplore.run.comparison import compare_runs
+    from adaexplore.run.outcome.comparison import compare_runs
 
     words = ["adaexplore", "compare", *map(str, runs)]
     for key in by or []:

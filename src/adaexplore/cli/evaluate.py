@@ -10,13 +10,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adaexplore.cli.handover import FlashInferOption, SolOption, hand_over, require_definitions
+from adaexplore.cli.benchmarks.handover import (
+    FlashInferOption,
+    SolOption,
+    hand_over,
+    require_definitions,
+)
 from adaexplore.cli.options import ProblemArg, ServerOption, configured
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from adaexplore.core.evaluation import Evaluation
+    from adaexplore.core.verdict.evaluation import Evaluation
 
 app = typer.Typer(rich_markup_mode=None)
 FELL_SHORT = 1
@@ -51,9 +56,9 @@ def evaluate(
     """
     from rich.console import Console
 
-    from adaexplore.cli.progress import EvaluationProgress
+    from adaexplore.cli.terminal.progress import EvaluationProgress
     from adaexplore.core.errors import BadInputError, InfrastructureError
-    from adaexplore.core.evaluation_json import evaluation_to_json
+    from adaexplore.core.verdict.evaluation_json import evaluation_to_json
     from adaexplore.run.api import judge
 
     if min_speedup is not None and not 0 < min_speedup < math.inf:  # nor NaN
@@ -81,7 +86,7 @@ def evaluate(
     else:
         _print(verdict, labels, str(ctx.obj.mode))
     if flashinfer or sol:
-        from adaexplore.run.deliver import delivery_of_judged
+        from adaexplore.run.outcome.deliver import delivery_of_judged
 
         hand_over(delivery_of_judged(judged, problem), flashinfer, sol, quiet=json)
     if verdict.status == "infra_error":
@@ -105,9 +110,9 @@ def _device_here(asked: str | None) -> str:
 def _print(verdict: Evaluation, labels: Mapping[str, str], mode: str) -> None:
     from rich.console import Console
 
-    from adaexplore.cli.printing import say
-    from adaexplore.core.evaluation import Failed, Fault
+    from adaexplore.cli.terminal.printing import say
     from adaexplore.core.text.feedback import render
+    from adaexplore.core.verdict.evaluation import Failed, Fault
     from adaexplore.report.text import origin_of
 
     taken = verdict.taken_over

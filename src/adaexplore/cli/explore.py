@@ -86,9 +86,9 @@ def follow_search(events: Generator[Event], path: Path, *, variants: int = 0) ->
     """
     from rich.console import Console
 
-    from adaexplore.cli.adapt_view import learn_from_search
-    from adaexplore.cli.printing import how_to_go_on, show_end
-    from adaexplore.cli.progress import SearchProgress
+    from adaexplore.cli.learning.adapt_view import learn_from_search
+    from adaexplore.cli.terminal.printing import how_to_go_on, show_end
+    from adaexplore.cli.terminal.progress import SearchProgress
     from adaexplore.core.errors import AdaExploreError
     from adaexplore.core.protocols.listener import follow
     from adaexplore.run.session import INTERRUPTED
@@ -120,7 +120,7 @@ def follow_search(events: Generator[Event], path: Path, *, variants: int = 0) ->
 def _stopped_before_a_run() -> int:
     from rich.console import Console
 
-    from adaexplore.cli.printing import say
+    from adaexplore.cli.terminal.printing import say
     from adaexplore.run.session import INTERRUPTED
 
     say(Console(), "stopped before the first step; no run was made")

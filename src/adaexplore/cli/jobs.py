@@ -60,8 +60,8 @@ def show(
     """List the latest jobs with their states, the latest first; with --json, as one array."""
     from rich.table import Table
 
-    from adaexplore.cli.printing import show_table
     from adaexplore.cli.remote import open_service
+    from adaexplore.cli.terminal.printing import show_table
 
     with open_service(server) as client:
         jobs = client.jobs(count)
@@ -83,8 +83,8 @@ def follow(job: IdArg, server: ServerOption, json: JsonOption = False) -> None:
     """
     from rich.console import Console
 
-    from adaexplore.cli.printing import say
     from adaexplore.cli.remote import SHOWN, line_of, open_service
+    from adaexplore.cli.terminal.printing import say
 
     console = Console()
     with open_service(server) as client:
@@ -118,8 +118,8 @@ def fetch(
     """
     from rich.console import Console
 
-    from adaexplore.cli.printing import say
     from adaexplore.cli.remote import fetch_job, open_service
+    from adaexplore.cli.terminal.printing import say
 
     with open_service(server) as client:
         ended = client.job(job)
@@ -173,9 +173,9 @@ def ask(
     """
     from rich.console import Console
 
-    from adaexplore.cli.printing import say
     from adaexplore.cli.remote import open_service
-    from adaexplore.run.ask_files import REPLY_SUFFIX, make_folder, write_prompt
+    from adaexplore.cli.terminal.printing import say
+    from adaexplore.run.asks.ask_files import REPLY_SUFFIX, make_folder, write_prompt
     from adaexplore.serve.messages import ENDED
 
     folder, written = output or _asks(job), []
@@ -220,10 +220,10 @@ def tell(
     """
     from rich.console import Console
 
-    from adaexplore.cli.printing import say
     from adaexplore.cli.remote import open_service, tell_there
+    from adaexplore.cli.terminal.printing import say
     from adaexplore.core.errors import BadInputError
-    from adaexplore.run.ask_files import reply_files
+    from adaexplore.run.asks.ask_files import reply_files
 
     taken, status = 0, 0
     files = reply_files(replies or [_asks(job)])

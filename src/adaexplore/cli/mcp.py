@@ -14,10 +14,10 @@ from pydantic import Field
 
 from adaexplore.cli.options import config_parameters, given_config, help_of
 from adaexplore.core.ask import MANUAL
-from adaexplore.core.configure import option_fields
 from adaexplore.core.errors import AdaExploreError
+from adaexplore.core.settings.configure import option_fields
 from adaexplore.core.version import __version__
-from adaexplore.run.agents import AgentRuns
+from adaexplore.run.asks.agents import AgentRuns
 
 _FIELDS = (*option_fields("problem"), "prompts", "memory", "start_from", "steps", "run")
 

@@ -45,8 +45,8 @@ def model(
     from rich.console import Console
 
     from adaexplore.cli.campaign import search_campaign
-    from adaexplore.cli.printing import say, show_table, stages
-    from adaexplore.core.configure import words
+    from adaexplore.cli.terminal.printing import say, show_table, stages
+    from adaexplore.core.settings.configure import words
     from adaexplore.report.model.tables import outcome_table, ranking_table
     from adaexplore.run.model.optimize import ModelRun
     from adaexplore.run.model.ranked import PAGE

@@ -18,8 +18,8 @@ from adaexplore.core.files import require_writable
 from adaexplore.core.problem import TargetName
 
 if TYPE_CHECKING:
-    from adaexplore.core.config import Config
-    from adaexplore.core.config_fields import Group
+    from adaexplore.core.settings.config import Config
+    from adaexplore.core.settings.config_fields import Group
 
 
 def problem_path(text: str) -> Path:
@@ -103,7 +103,7 @@ class ConfigCommand(TyperCommand):
 
     @cached_property
     def _fields(self) -> list[str]:
-        from adaexplore.core.configure import option_fields
+        from adaexplore.core.settings.configure import option_fields
 
         return [*option_fields(*self.groups), *self.names]
 
@@ -135,7 +135,7 @@ def given_config(given: Mapping[str, Any], pairs: Sequence[str]) -> Config:
 
     Raises `BadInputError` for an unknown setting or a value out of bounds.
     """
-    from adaexplore.core.configure import as_option, as_setting, make_config, parse_pairs
+    from adaexplore.core.settings.configure import as_option, as_setting, make_config, parse_pairs
 
     values = {name: value for name, value in given.items() if value not in (None, [], ())}
     settings = parse_pairs(pairs)
@@ -157,14 +157,14 @@ def _parameter(name: str, annotation: Any) -> inspect.Parameter:
 
 
 def _option(field: str) -> Any:
-    from adaexplore.core.configure import metavar_of, option_name
+    from adaexplore.core.settings.configure import metavar_of, option_name
 
     return typer.Option(option_name(field), metavar=metavar_of(field), help=help_of(field))
 
 
 def help_of(field: str) -> str:
     """Return a field's meaning as a sentence, with its default."""
-    from adaexplore.core.config import Config
+    from adaexplore.core.settings.config import Config
 
     info = Config.model_fields[field]
     text = info.description or ""
@@ -174,7 +174,7 @@ def help_of(field: str) -> str:
 
 def _type_of(field: str) -> Any:
     """Return the type of a field's option: plain, and None where it is not given."""
-    from adaexplore.core.config import Config
+    from adaexplore.core.settings.config import Config
 
     kind: Any = Config.model_fields[field].annotation
     if get_origin(kind) in (Union, types.UnionType):

@@ -12,14 +12,14 @@ from typing import Any, Literal
 from rich.console import Console
 
 from adaexplore.cli.options import TOKEN
-from adaexplore.cli.printing import say
-from adaexplore.core.config import Config
+from adaexplore.cli.terminal.printing import say
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.evaluation import Evaluation
-from adaexplore.core.evaluation_json import evaluation_from_json
 from adaexplore.core.files import write_whole
+from adaexplore.core.settings.config import Config
+from adaexplore.core.verdict.evaluation import Evaluation
+from adaexplore.core.verdict.evaluation_json import evaluation_from_json
 from adaexplore.run.api import read_kernel, read_source
-from adaexplore.run.ask_files import read_reply
+from adaexplore.run.asks.ask_files import read_reply
 from adaexplore.run.explore import run_path
 from adaexplore.serve.client import Client, problem_of
 from adaexplore.serve.messages import JobEvent, JobInfo, JobPrompt, JobResult, ProblemSource

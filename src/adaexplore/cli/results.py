@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adaexplore.cli.handover import FlashInferOption, SolOption, hand_over
+from adaexplore.cli.benchmarks.handover import FlashInferOption, SolOption, hand_over
 from adaexplore.cli.options import RunArg
 from adaexplore.cli.training import (
     ExcludeOption,
@@ -46,13 +46,13 @@ def show(
 
     from rich.text import Text
 
-    from adaexplore.cli.printing import show_table
+    from adaexplore.cli.terminal.printing import show_table
     from adaexplore.core.errors import BadInputError
     from adaexplore.report.compare.reported import reported_summary, reported_table
     from adaexplore.report.run.cost_tables import cost_tables
     from adaexplore.report.run.terminal import headline, tree_table
-    from adaexplore.run.comparison import reported_in
-    from adaexplore.run.results import summary_of
+    from adaexplore.run.outcome.comparison import reported_in
+    from adaexplore.run.outcome.results import summary_of
     from adaexplore.store import read_run
     from adaexplore.store.campaign import is_campaign
     from adaexplore.store.published import published_runs
@@ -99,7 +99,7 @@ def report(
 
     Of a campaign: the page of its problems, beside which their reports lie.
     """
-    from adaexplore.run.results import summary_of, write_report
+    from adaexplore.run.outcome.results import summary_of, write_report
     from adaexplore.store import read_run
     from adaexplore.store.campaign import is_campaign
 
@@ -238,14 +238,14 @@ def export(
 
 
 def _delivery(run: Path, dataset: Path | None, folder: Path | None) -> Delivery:
-    from adaexplore.run.deliver import delivery_of_run
+    from adaexplore.run.outcome.deliver import delivery_of_run
 
     assert folder
     return delivery_of_run(run, dataset or folder)
 
 
 def _export_kernelbench(run: Path, folder: Path) -> None:
-    from adaexplore.run.kernelbench_results import export_kernelbench
+    from adaexplore.run.outcome.kernelbench_results import export_kernelbench
 
     done = export_kernelbench(run, folder)
     for path in done.written:
@@ -257,7 +257,11 @@ def _export_kernelbench(run: Path, folder: Path) -> None:
 
 def _export_predictions(run: Path, output: Path, name: str, data: Path | None) -> None:
     from adaexplore.core.errors import BadInputError
-    from adaexplore.run.predictions import predictions_of, write_predictions, write_to_prompts
+    from adaexplore.run.outcome.predictions import (
+        predictions_of,
+        write_predictions,
+        write_to_prompts,
+    )
 
     if bool(name) != bool(data):
         raise BadInputError("--for NAME and --data DIR go together")
@@ -294,11 +298,11 @@ def settings() -> None:
     """
     from rich.table import Table
 
-    from adaexplore.cli.printing import show_table
-    from adaexplore.core.config import Config
-    from adaexplore.core.configure import group_of, is_option, option_name
-    from adaexplore.core.policies import PARAMETERS
-    from adaexplore.core.presets import PRESETS
+    from adaexplore.cli.terminal.printing import show_table
+    from adaexplore.core.settings.config import Config
+    from adaexplore.core.settings.configure import group_of, is_option, option_name
+    from adaexplore.core.settings.policies import PARAMETERS
+    from adaexplore.core.settings.presets import PRESETS
 
     table = Table("setting", "default", "given by", "group", "meaning", box=None)
     for name, field in Config.model_fields.items():

@@ -123,17 +123,17 @@ def serve(
     """
     if ctx.invoked_subcommand:
         return
-    from adaexplore.core.config import Config
-    from adaexplore.core.configure import make_config
+    from adaexplore.core.settings.config import Config
+    from adaexplore.core.settings.configure import make_config
     from adaexplore.run.session import device_of, setup_of
     from adaexplore.serve.options import Bounds
 
     require_packages()
     from adaexplore.serve.app import ServiceSettings
-    from adaexplore.serve.listening import Listening
-    from adaexplore.serve.server import run_service
-    from adaexplore.serve.splits import builtin_splits, read_splits
+    from adaexplore.serve.http.listening import Listening
+    from adaexplore.serve.http.server import run_service
     from adaexplore.serve.tables import store_of
+    from adaexplore.serve.trainers.splits import builtin_splits, read_splits
     from adaexplore.serve.warm import WarmLimits
 
     place = str(folder / "verdicts.db") if evaluation_cache == "on" else evaluation_cache
@@ -214,7 +214,7 @@ def show(folder: FolderOption = _FOLDER) -> None:
     """List all tokens, without their secrets."""
     from rich.table import Table
 
-    from adaexplore.cli.printing import show_table
+    from adaexplore.cli.terminal.printing import show_table
     from adaexplore.serve.accounts import accounts
 
     table = Table("id", "user", "scopes", "jobs", "candidates a day", "expires", box=None)

@@ -42,7 +42,7 @@ def ship(
     """
     from rich.console import Console
 
-    from adaexplore.cli.printing import stages
+    from adaexplore.cli.terminal.printing import stages
     from adaexplore.store.directory import require_run
 
     if not run.exists():

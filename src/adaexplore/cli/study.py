@@ -36,7 +36,7 @@ def study(
     `adaexplore resume STUDY` continues. With --proposer manual you answer the prompts, in files.
     """
     from adaexplore.cli.campaign import continue_campaign, search_campaign
-    from adaexplore.core.configure import words
+    from adaexplore.core.settings.configure import words
     from adaexplore.run.campaign.run import begin_order
     from adaexplore.run.study.file import read_study_file
     from adaexplore.store.campaign import is_campaign

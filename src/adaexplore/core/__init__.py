@@ -19,38 +19,17 @@ if TYPE_CHECKING:
     from adaexplore.core.ask import Ask as Ask
     from adaexplore.core.ask import Exchange as Exchange
     from adaexplore.core.candidate import Candidate as Candidate
-    from adaexplore.core.config import CAMPAIGN_DEFAULTS as CAMPAIGN_DEFAULTS
-    from adaexplore.core.config import Allocation as Allocation
-    from adaexplore.core.config import Config as Config
-    from adaexplore.core.configure import changes as changes
-    from adaexplore.core.configure import group_of as group_of
-    from adaexplore.core.configure import make_config as make_config
-    from adaexplore.core.configure import parse_pairs as parse_pairs
-    from adaexplore.core.configure import parse_settings as parse_settings
     from adaexplore.core.environment import Environment as Environment
     from adaexplore.core.errors import AdaExploreError as AdaExploreError
     from adaexplore.core.errors import BadInputError as BadInputError
     from adaexplore.core.errors import BadProblemError as BadProblemError
     from adaexplore.core.errors import InfrastructureError as InfrastructureError
-    from adaexplore.core.evaluation import Cost as Cost
-    from adaexplore.core.evaluation import Estimate as Estimate
-    from adaexplore.core.evaluation import Evaluation as Evaluation
-    from adaexplore.core.evaluation import Failed as Failed
-    from adaexplore.core.evaluation import FailureStatus as FailureStatus
-    from adaexplore.core.evaluation import Passed as Passed
-    from adaexplore.core.evaluation import Status as Status
-    from adaexplore.core.evaluation import Timing as Timing
-    from adaexplore.core.evaluation import rank as rank
-    from adaexplore.core.evaluation_json import evaluation_to_json as evaluation_to_json
-    from adaexplore.core.facts import ReferenceFacts as ReferenceFacts
     from adaexplore.core.files import write_whole as write_whole
-    from adaexplore.core.labels import set_apart as set_apart
     from adaexplore.core.node import ROOT_ID as ROOT_ID
     from adaexplore.core.node import START as START
     from adaexplore.core.node import Node as Node
     from adaexplore.core.node import StepKind as StepKind
     from adaexplore.core.node import best_correct as best_correct
-    from adaexplore.core.policies import PolicyName as PolicyName
     from adaexplore.core.problem import PRECISIONS as PRECISIONS
     from adaexplore.core.problem import Language as Language
     from adaexplore.core.problem import Problem as Problem
@@ -82,8 +61,29 @@ if TYPE_CHECKING:
     from adaexplore.core.rule import Platform as Platform
     from adaexplore.core.rule import Rule as Rule
     from adaexplore.core.rule import Signature as Signature
+    from adaexplore.core.settings.config import CAMPAIGN_DEFAULTS as CAMPAIGN_DEFAULTS
+    from adaexplore.core.settings.config import Allocation as Allocation
+    from adaexplore.core.settings.config import Config as Config
+    from adaexplore.core.settings.configure import changes as changes
+    from adaexplore.core.settings.configure import group_of as group_of
+    from adaexplore.core.settings.configure import make_config as make_config
+    from adaexplore.core.settings.configure import parse_pairs as parse_pairs
+    from adaexplore.core.settings.configure import parse_settings as parse_settings
+    from adaexplore.core.settings.policies import PolicyName as PolicyName
     from adaexplore.core.text.similarity import first_difference as first_difference
     from adaexplore.core.text.units import estimated_tokens as estimated_tokens
     from adaexplore.core.tree import Tree as Tree
+    from adaexplore.core.verdict.evaluation import Cost as Cost
+    from adaexplore.core.verdict.evaluation import Estimate as Estimate
+    from adaexplore.core.verdict.evaluation import Evaluation as Evaluation
+    from adaexplore.core.verdict.evaluation import Failed as Failed
+    from adaexplore.core.verdict.evaluation import FailureStatus as FailureStatus
+    from adaexplore.core.verdict.evaluation import Passed as Passed
+    from adaexplore.core.verdict.evaluation import Status as Status
+    from adaexplore.core.verdict.evaluation import Timing as Timing
+    from adaexplore.core.verdict.evaluation import rank as rank
+    from adaexplore.core.verdict.evaluation_json import evaluation_to_json as evaluation_to_json
+    from adaexplore.core.verdict.facts import ReferenceFacts as ReferenceFacts
+    from adaexplore.core.verdict.labels import set_apart as set_apart
 else:
     __all__, __getattr__ = lazy_names(__name__, __file__)

@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from adaexplore.core import codec
-from adaexplore.core.evaluation import Evaluation
-from adaexplore.core.evaluation_json import evaluation_from_json, evaluation_to_json
 from adaexplore.core.problem import Language, Precision
+from adaexplore.core.verdict.evaluation import Evaluation
+from adaexplore.core.verdict.evaluation_json import evaluation_from_json, evaluation_to_json
 
 
 @dataclass(frozen=True, slots=True)

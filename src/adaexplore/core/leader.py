@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from adaexplore.core.evaluation import Evaluation, Failed, Passed
-from adaexplore.core.labels import may_be_claimed
 from adaexplore.core.node import best_correct
+from adaexplore.core.verdict.evaluation import Evaluation, Failed, Passed
+from adaexplore.core.verdict.labels import may_be_claimed
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.evaluation import Evaluation, Passed, rank
 from adaexplore.core.proposal import Proposal
+from adaexplore.core.verdict.evaluation import Evaluation, Passed, rank
 
 StepKind = Literal["large", "small", "tune"]
 """A new structure; one change; other constants in the same source, without a model."""

@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from adaexplore.core import codec
-from adaexplore.core.evaluation import BoundBy
 from adaexplore.core.problem import Precision
+from adaexplore.core.verdict.evaluation import BoundBy
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from adaexplore.core.evaluation import FailureStatus
 from adaexplore.core.problem import Language
+from adaexplore.core.verdict.evaluation import FailureStatus
 
 CheckedKind = Literal["compile", "launch", "resource", "numerics", "silent", "speed"]
 """Language and API; grid and meta-parameters; shared memory and registers; precision and overflow;

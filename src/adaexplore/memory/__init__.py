@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from adaexplore.memory.files import memory_to_json as memory_to_json
     from adaexplore.memory.files import save_memory as save_memory
     from adaexplore.memory.merge import merge_memories as merge_memories
-    from adaexplore.memory.statements import Saying as Saying
-    from adaexplore.memory.statements import SayingMatch as SayingMatch
-    from adaexplore.memory.statements import SayingStatus as SayingStatus
-    from adaexplore.memory.statements import find_rules as find_rules
-    from adaexplore.memory.statements import is_checkable as is_checkable
-    from adaexplore.memory.statements import read_sayings as read_sayings
-    from adaexplore.memory.statements import status_of as status_of
-    from adaexplore.memory.statements import supported_rules as supported_rules
     from adaexplore.memory.techniques import technique_demands as technique_demands
+    from adaexplore.memory.unchecked.statements import Saying as Saying
+    from adaexplore.memory.unchecked.statements import SayingMatch as SayingMatch
+    from adaexplore.memory.unchecked.statements import SayingStatus as SayingStatus
+    from adaexplore.memory.unchecked.statements import find_rules as find_rules
+    from adaexplore.memory.unchecked.statements import is_checkable as is_checkable
+    from adaexplore.memory.unchecked.statements import read_sayings as read_sayings
+    from adaexplore.memory.unchecked.statements import status_of as status_of
+    from adaexplore.memory.unchecked.statements import supported_rules as supported_rules
 else:
     __all__, __getattr__ = lazy_names(__name__, __file__)

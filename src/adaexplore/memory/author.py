@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 
-from adaexplore.core.evaluation import Failed
 from adaexplore.core.protocols.client import Message, Prompt, Reply
 from adaexplore.core.rule import KINDS, CheckedKind, Matcher, Platform, Rule
 from adaexplore.core.text.feedback import render
+from adaexplore.core.verdict.evaluation import Failed
 from adaexplore.languages import DIALECTS
 from adaexplore.llm.code import ReplyError, extract_code
 from adaexplore.llm.templating import Templates
@@ -22,7 +22,7 @@ from adaexplore.memory.patterns import alias_of
 from adaexplore.memory.reduce import isolated
 from adaexplore.memory.retrieve import relevant
 from adaexplore.memory.signature import signature_of
-from adaexplore.memory.wording import MOST_CHARS, objection
+from adaexplore.memory.unchecked.wording import MOST_CHARS, objection
 
 LABEL, LABEL_AGAIN = "rule", "rule.again"
 _FIELD = re.compile(

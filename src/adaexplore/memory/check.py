@@ -12,9 +12,9 @@ from typing import Protocol
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.errors import BadProblemError
-from adaexplore.core.evaluation import LAUNCHES_NONE, Evaluation, Failed, Passed
-from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.rule import Gain, Platform, Rule, Signature
+from adaexplore.core.verdict.evaluation import LAUNCHES_NONE, Evaluation, Failed, Passed
+from adaexplore.core.verdict.facts import ReferenceFacts
 from adaexplore.memory.signature import signature_of
 
 LEAST_SPEEDUP = 1.05

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from adaexplore.core.evaluation import Failed, Fault
-from adaexplore.core.evaluation_json import evaluation_from_json, evaluation_to_json
 from adaexplore.core.node import Node
 from adaexplore.core.problem import Language, Problem
 from adaexplore.core.rule import Rule, Signature
+from adaexplore.core.verdict.evaluation import Failed, Fault
+from adaexplore.core.verdict.evaluation_json import evaluation_from_json, evaluation_to_json
 from adaexplore.languages import DIALECTS
 from adaexplore.memory.check import Checker
 from adaexplore.memory.reduce import ProgramSize, Reduced, recurs, reduced

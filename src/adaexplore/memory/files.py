@@ -35,7 +35,7 @@ from adaexplore.core.rule import (
 )
 from adaexplore.memory.listing import listing, programs
 from adaexplore.memory.patterns import check_matcher
-from adaexplore.memory.statements import is_statements, read_sayings, unchecked_rules
+from adaexplore.memory.unchecked.statements import is_statements, read_sayings, unchecked_rules
 
 BUNDLED = "bundled"
 """The name of the memory that ships with the package."""

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import TypeVar
 
-from adaexplore.core.evaluation import Evaluation, Failed, Fault
+from adaexplore.core.verdict.evaluation import Evaluation, Failed, Fault
 from adaexplore.memory.cuts import STATEMENTS, Cut, parameters, simpler, unwrapped
 
 _ALIKE = 0.5

@@ -11,8 +11,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from adaexplore.core.evaluation import Evaluation, Failed
 from adaexplore.core.rule import Rule, Signature
+from adaexplore.core.verdict.evaluation import Evaluation, Failed
 from adaexplore.memory.check import CheckedRule, Checker, is_right
 
 _MOST = 8

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from adaexplore.core.evaluation import Failed, Fault, Mismatch
 from adaexplore.core.rule import Signature
+from adaexplore.core.verdict.evaluation import Failed, Fault, Mismatch
 
 _QUOTED = re.compile(r"(['\"`])(?:(?!\1).){1,80}\1")
 _NUMBER = re.compile(r"(?<![\w.])-?\d[\d_,.]*(?:e-?\d+)?\b|0x[0-9a-f]+", re.IGNORECASE)

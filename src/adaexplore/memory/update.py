@@ -12,7 +12,7 @@ from adaexplore.core.rule import Rule
 from adaexplore.memory.extract import counting, explaining
 from adaexplore.memory.files import load_memory, save_memory
 from adaexplore.memory.merge import merge_memories
-from adaexplore.memory.statements import is_statements
+from adaexplore.memory.unchecked.statements import is_statements
 
 
 def update(path: Path, learned: Iterable[Rule]) -> list[Rule]:

@@ -14,9 +14,9 @@ import torch
 from torch import nn
 
 from adaexplore.core.errors import BadInputError, BadProblemError
-from adaexplore.core.evaluation import BoundBy
 from adaexplore.core.problem import Checks, Language, Precision
 from adaexplore.core.ranking import CallTime, ModelRanking, RankedGroup
+from adaexplore.core.verdict.evaluation import BoundBy
 from adaexplore.evaluate.timing.clock import clock_for
 from adaexplore.evaluate.timing.roofline import RooflineModel, measure_peaks, work_of
 from adaexplore.model.calls import ModelCall

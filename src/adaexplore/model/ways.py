@@ -19,11 +19,11 @@ from torch._inductor.cudagraph_trees import reset_cudagraph_trees
 
 from adaexplore.core.problem import Precision
 from adaexplore.core.replacement import Ratio
-from adaexplore.evaluate.timing.compiling import compiling_lent
+from adaexplore.evaluate.timing.baselines.compiling import compiling_lent
 from adaexplore.evaluate.timing.cuda_graph import put_back_after_failure
 from adaexplore.evaluate.timing.statistics import median_interval
+from adaexplore.evaluate.truth.device_memory.room import release_memory
 from adaexplore.evaluate.truth.precision import baseline_scope
-from adaexplore.evaluate.truth.room import release_memory
 from adaexplore.model.calls import ModelCall
 from adaexplore.model.graphs import CapturedCall, capture_call
 from adaexplore.model.placements import Placements

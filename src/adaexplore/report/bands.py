@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from adaexplore.core.evaluation import Timing
+from adaexplore.core.verdict.evaluation import Timing
 from adaexplore.report import text
 from adaexplore.report.axes import NARROW, WIDE, ChartSize, SpeedupAxis, Tick
 

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from adaexplore.core.evaluation import Cost, Estimate, Evaluation, Failed, TakenOver, Timing
 from adaexplore.core.protocols.client import Usage
 from adaexplore.core.text.feedback import baseline_name as baseline_name
 from adaexplore.core.text.feedback import claim as claim
@@ -24,6 +23,7 @@ from adaexplore.core.text.units import share as share
 from adaexplore.core.text.units import speedup as speedup
 from adaexplore.core.text.uses import describe_defects as describe_defects
 from adaexplore.core.text.uses import describe_uses as describe_uses
+from adaexplore.core.verdict.evaluation import Cost, Estimate, Evaluation, Failed, TakenOver, Timing
 from adaexplore.report.calls import CallTotals
 
 _MOST_PARTS, _LEAST_PART = 3, 0.1

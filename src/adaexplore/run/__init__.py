@@ -8,8 +8,9 @@ from adaexplore.core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from adaexplore.run.api import judge as judge
-    from adaexplore.run.ask_files import take_replies as take_replies
-    from adaexplore.run.ask_files import write_prompts as write_prompts
+    from adaexplore.run.asks.ask_files import take_replies as take_replies
+    from adaexplore.run.asks.ask_files import write_prompts as write_prompts
+    from adaexplore.run.asks.ledger import Ledger as Ledger
     from adaexplore.run.bench.order import place_task as place_task
     from adaexplore.run.campaign.file import campaign_order as campaign_order
     from adaexplore.run.campaign.recorded import recorded as recorded
@@ -17,12 +18,12 @@ if TYPE_CHECKING:
     from adaexplore.run.campaign.turns import Progress as Progress
     from adaexplore.run.campaign.turns import Rules as Rules
     from adaexplore.run.cluster.remote import RayDevice as RayDevice
-    from adaexplore.run.deliver import delivery_of_judged as delivery_of_judged
     from adaexplore.run.learning.adaptation import attempt_config as attempt_config
     from adaexplore.run.learning.machine import Machine as Machine
     from adaexplore.run.learning.machine import default_parallel as default_parallel
     from adaexplore.run.learning.rule_checks import check_rules as check_rules
-    from adaexplore.run.ledger import Ledger as Ledger
+    from adaexplore.run.outcome.deliver import delivery_of_judged as delivery_of_judged
+    from adaexplore.run.outcome.results import summary_of as summary_of
     from adaexplore.run.processes import PRELOAD as PRELOAD
     from adaexplore.run.processes import PRELOAD_OFFLINE as PRELOAD_OFFLINE
     from adaexplore.run.processes import start_server as start_server
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from adaexplore.run.recall import recalling as recalling
     from adaexplore.run.records import record_of as record_of
     from adaexplore.run.records import settled as settled
-    from adaexplore.run.results import summary_of as summary_of
     from adaexplore.run.search import Search as Search
     from adaexplore.run.session import INTERRUPTED as INTERRUPTED
     from adaexplore.run.session import Session as Session

@@ -13,22 +13,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.config import Config
-from adaexplore.core.configure import make_config, option_fields
 from adaexplore.core.environment import Environment
 from adaexplore.core.errors import AdaExploreError, BadInputError
-from adaexplore.core.evaluation import Evaluation, Failed, Fault
 from adaexplore.core.problem import Problem
 from adaexplore.core.protocols.evaluator import Evaluator
 from adaexplore.core.protocols.listener import Event, Opened, Prepared, follow
+from adaexplore.core.settings.config import Config
+from adaexplore.core.settings.configure import make_config, option_fields
+from adaexplore.core.verdict.evaluation import Evaluation, Failed, Fault
 from adaexplore.llm.code import ReplyError, check_module
 from adaexplore.run import explore as application
 from adaexplore.run.handle import Run
 from adaexplore.run.live import TRAINING, capture_module, is_module
+from adaexplore.run.outcome.uses import with_uses
 from adaexplore.run.parts import take_objects
 from adaexplore.run.session import load_problem as load_file
-from adaexplore.run.take_over import judged
-from adaexplore.run.uses import with_uses
+from adaexplore.run.verdicts.take_over import judged
 from adaexplore.store import require_free
 from adaexplore.store.directory import MODULE_NAME
 

@@ -9,8 +9,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from adaexplore.core.ask import MANUAL
-from adaexplore.core.config import Config
-from adaexplore.core.configure import option_name
 from adaexplore.core.environment import Environment
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.node import planned_steps
@@ -18,10 +16,14 @@ from adaexplore.core.problem import Problem
 from adaexplore.core.protocols.evaluator import Evaluator
 from adaexplore.core.protocols.listener import Event, Finished, Notice, Opened, Stopping, Working
 from adaexplore.core.protocols.proposer import Proposer
+from adaexplore.core.settings.config import Config
+from adaexplore.core.settings.configure import option_name
 from adaexplore.propose.tuner.proposer import ORIGIN as TUNER
 from adaexplore.propose.tuner.proposer import Tuner
 from adaexplore.propose.tuner.space import space_of
-from adaexplore.run.ledger import Ledger
+from adaexplore.run.asks.ledger import Ledger
+from adaexplore.run.outcome.results import write_report_of
+from adaexplore.run.outcome.winner import confirmed_of, to_confirm, write_best
 from adaexplore.run.parts import Parts
 from adaexplore.run.proposers import (
     COMPILER,
@@ -41,7 +43,6 @@ from adaexplore.run.proposers import (
     with_templates,
 )
 from adaexplore.run.records import command, record_of, settled
-from adaexplore.run.results import write_report_of
 from adaexplore.run.search import Search
 from adaexplore.run.session import (
     Session,
@@ -51,7 +52,6 @@ from adaexplore.run.session import (
     require_judges,
 )
 from adaexplore.run.starts import starts_left
-from adaexplore.run.winner import confirmed_of, to_confirm, write_best
 from adaexplore.store import RunDirectory, RunRecord, Store, create_run, open_run, require_free
 
 STARTING = "starting the worker processes (importing torch takes some seconds)"

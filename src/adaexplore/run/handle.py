@@ -7,18 +7,18 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from adaexplore.core.config import Config
-from adaexplore.core.configure import make_config
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.evaluation import Evaluation, Timing
 from adaexplore.core.node import Node
 from adaexplore.core.problem import Problem
 from adaexplore.core.protocols.listener import Event, follow
+from adaexplore.core.settings.config import Config
+from adaexplore.core.settings.configure import make_config
+from adaexplore.core.verdict.evaluation import Evaluation, Timing
 from adaexplore.report import Summary
 from adaexplore.run import explore as application
 from adaexplore.run.live import capture_module, module_of
+from adaexplore.run.outcome.results import summary_of
 from adaexplore.run.parts import Parts, take_objects
-from adaexplore.run.results import summary_of
 from adaexplore.store import RunRecord, read_run
 from adaexplore.store.directory import MODULE_NAME
 

@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 from adaexplore.core.ask import MANUAL
-from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError, BadProblemError
-from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.node import Node, planned_steps
 from adaexplore.core.problem import Problem
 from adaexplore.core.protocols.client import ModelClient
 from adaexplore.core.protocols.listener import Event, Listener, follow
 from adaexplore.core.protocols.proposer import Proposer
 from adaexplore.core.rule import Rule
+from adaexplore.core.settings.config import Config
+from adaexplore.core.verdict.facts import ReferenceFacts
 from adaexplore.languages import DIALECTS
-from adaexplore.run import ask_files
+from adaexplore.run.asks import ask_files
 from adaexplore.run.cluster.connection import open_fleet
 from adaexplore.run.cluster.fleet import Fleet
 from adaexplore.run.processes import start_server

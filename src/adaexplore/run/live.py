@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.problem import Problem
+from adaexplore.core.settings.config import Config
 from adaexplore.run.session import setup_of
 
 if TYPE_CHECKING:

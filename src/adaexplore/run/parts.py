@@ -7,12 +7,12 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.protocols.client import Finish, ModelClient, Prompt, Reply
 from adaexplore.core.protocols.evaluator import Evaluator
 from adaexplore.core.protocols.policy import Policy
 from adaexplore.core.protocols.proposer import Proposer
+from adaexplore.core.settings.config import Config
 
 PolicyFactory = Callable[[Config], Policy]
 

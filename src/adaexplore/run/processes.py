@@ -9,12 +9,12 @@ from importlib.util import find_spec
 from typing import Any, Literal, Protocol
 
 from adaexplore.core import codec
-from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment, Isolation
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.problem import Problem
 from adaexplore.core.protocols.evaluator import Evaluator
-from adaexplore.evaluate.judge.local import LocalEvaluator
+from adaexplore.core.settings.config import Config
+from adaexplore.evaluate.judge.evaluators.local import LocalEvaluator
 from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
 from adaexplore.languages import DIALECTS
 from adaexplore.sandbox.gpus import alone

@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from adaexplore.core.ask import MANUAL
-from adaexplore.core.config import Config
-from adaexplore.core.configure import as_setting, option_name
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.limits import BudgetLimits
 from adaexplore.core.node import Node, busy_s
 from adaexplore.core.problem import Language, Problem
 from adaexplore.core.protocols.client import ModelClient
 from adaexplore.core.protocols.proposer import Proposer
 from adaexplore.core.rule import Rule
+from adaexplore.core.settings.config import Config
+from adaexplore.core.settings.configure import as_setting, option_name
+from adaexplore.core.settings.limits import BudgetLimits
 from adaexplore.core.text.units import duration_s
 from adaexplore.languages import DIALECTS
 from adaexplore.llm.budget import Budget, BudgetedClient, counted, total
@@ -32,7 +32,7 @@ from adaexplore.propose.model.prompts import Briefing, Prompts, read_prompts
 from adaexplore.propose.model.proposer import ModelProposer
 from adaexplore.propose.model.published import PublishedPrompts
 from adaexplore.propose.model.rehearsal import rehearse
-from adaexplore.run.ledger import Ledger
+from adaexplore.run.asks.ledger import Ledger
 from adaexplore.run.parts import Parts
 from adaexplore.run.recall import (
     linting,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.evaluation import Failed, Passed
 from adaexplore.core.node import Node
 from adaexplore.core.problem import Language, Problem
 from adaexplore.core.protocols.proposer import Context
 from adaexplore.core.rule import Gain, Rule
+from adaexplore.core.settings.config import Config
+from adaexplore.core.verdict.evaluation import Failed, Passed
 from adaexplore.languages import DIALECTS
 from adaexplore.memory.files import BUNDLED, load_memory, memory_path
 from adaexplore.memory.lint import advice, lint

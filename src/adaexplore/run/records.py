@@ -6,9 +6,9 @@ import shlex
 import time
 from pathlib import Path
 
-from adaexplore.core.config import Config
-from adaexplore.core.configure import words
 from adaexplore.core.problem import Problem
+from adaexplore.core.settings.config import Config
+from adaexplore.core.settings.configure import words
 from adaexplore.run.proposers import Plan
 from adaexplore.run.session import Session
 from adaexplore.store import RunRecord

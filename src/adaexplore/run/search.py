@@ -11,9 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from adaexplore.core.ask import Ask, AskRecord
-from adaexplore.core.config import Config
-from adaexplore.core.evaluation import Evaluation, Failed, Passed
-from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.node import START
 from adaexplore.core.proposal import Proposal
 from adaexplore.core.protocols.client import (
@@ -35,14 +32,17 @@ from adaexplore.core.protocols.listener import (
 )
 from adaexplore.core.protocols.policy import Policy
 from adaexplore.core.protocols.proposer import Proposer
+from adaexplore.core.settings.config import Config
+from adaexplore.core.verdict.evaluation import Evaluation, Failed, Passed
+from adaexplore.core.verdict.facts import ReferenceFacts
 from adaexplore.llm.outage import OutageTolerantClient
 from adaexplore.propose.tuner.proposer import ORIGIN as TUNER
 from adaexplore.propose.tuner.proposer import Tuner
 from adaexplore.propose.tuner.space import space_of
-from adaexplore.run.ledger import Ledger
+from adaexplore.run.asks.ledger import Ledger
+from adaexplore.run.outcome.winner import WinnerFile
 from adaexplore.run.starts import Starts, generations, start_asks, starts_of
 from adaexplore.run.variants import variant_asks
-from adaexplore.run.winner import WinnerFile
 from adaexplore.run.workers import Landed, Script, Work, Workers, advance, next_reply
 from adaexplore.search import worst_of
 from adaexplore.search.headroom import stop_reason

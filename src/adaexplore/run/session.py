@@ -15,13 +15,13 @@ from typing import Any
 
 from adaexplore import problems
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.problem import Language, Problem, TargetName
 from adaexplore.core.protocols.evaluator import Evaluator
 from adaexplore.core.protocols.proposer import Proposer
-from adaexplore.evaluate.judge.pool import EvaluatorPool, evaluators_for
+from adaexplore.core.settings.config import Config
+from adaexplore.evaluate.judge.evaluators.pool import EvaluatorPool, evaluators_for
 from adaexplore.languages import DIALECTS
 from adaexplore.propose.tuner.proposer import ORIGIN as TUNER
 from adaexplore.propose.tuner.proposer import Tuner
@@ -29,8 +29,8 @@ from adaexplore.run.cluster.connection import device_in, open_fleet, order_of
 from adaexplore.run.cluster.evaluator import ClusterEvaluator
 from adaexplore.run.cluster.fleet import Fleet
 from adaexplore.run.processes import RunJob, describe, evaluator_on, jobs_on, start_server
-from adaexplore.run.published_judge import beside_published
-from adaexplore.run.take_over import taking_over
+from adaexplore.run.verdicts.published_judge import beside_published
+from adaexplore.run.verdicts.take_over import taking_over
 from adaexplore.sandbox.gpus import alone
 from adaexplore.sandbox.process import ForkServer, WorkerDiedError
 from adaexplore.sandbox.watchdog import LimitExceededError

@@ -22,7 +22,7 @@ from adaexplore.core.proposal import Proposal
 from adaexplore.core.protocols.proposer import Context, Dialogue
 from adaexplore.core.protocols.store import RunRecord
 from adaexplore.llm.code import ReplyError, check_module
-from adaexplore.run.ledger import Ledger
+from adaexplore.run.asks.ledger import Ledger
 from adaexplore.store import Store, read_run
 from adaexplore.store.directory import holds_run
 

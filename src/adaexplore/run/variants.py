@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from adaexplore.core.ask import AskRecord
 from adaexplore.core.node import Node
-from adaexplore.run.ledger import Ledger
+from adaexplore.run.asks.ledger import Ledger
 from adaexplore.store import Store
 
 

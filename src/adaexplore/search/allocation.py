@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from adaexplore.core.config import Allocation
+from adaexplore.core.settings.config import Allocation
 
 _DISCOUNT = 0.95
 """Weight of a step relative to the weight of the step after it."""

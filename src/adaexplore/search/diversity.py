@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from adaexplore.core.evaluation import Passed
 from adaexplore.core.node import Node
 from adaexplore.core.protocols.policy import Cell
+from adaexplore.core.verdict.evaluation import Passed
 from adaexplore.search.traits import traits_of
 
 Spread = tuple[int | None, int, float | None]

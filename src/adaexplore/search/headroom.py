@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from adaexplore.core.config import Config
-from adaexplore.core.evaluation import Timing
-from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.node import START, Node
+from adaexplore.core.settings.config import Config
 from adaexplore.core.text.units import share as percent
+from adaexplore.core.verdict.evaluation import Timing
+from adaexplore.core.verdict.facts import ReferenceFacts
 from adaexplore.search.ensemble import gains
 
 DISPROVED = 1.1

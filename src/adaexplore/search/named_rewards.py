@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.evaluation import Evaluation, Failed, Passed
+from adaexplore.core.verdict.evaluation import Evaluation, Failed, Passed
 from adaexplore.search.reward import log_speedup, published
 
 DECOYS = frozenset({"decoy", "no-custom-kernel", "own-kernels-not-launched"})

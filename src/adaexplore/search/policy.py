@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 
-from adaexplore.core.config import Config
 from adaexplore.core.node import ROOT_ID, StepKind
+from adaexplore.core.settings.config import Config
 from adaexplore.core.tree import Vertex
 
 

@@ -6,9 +6,9 @@ import math
 import random
 from collections.abc import Mapping, Sequence
 
-from adaexplore.core.config import Config
 from adaexplore.core.node import ROOT_ID
 from adaexplore.core.protocols.policy import Selection, Traits
+from adaexplore.core.settings.config import Config
 from adaexplore.core.tree import Tree
 from adaexplore.search.traits import distance
 

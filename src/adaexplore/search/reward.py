@@ -11,8 +11,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Literal
 
-from adaexplore.core.evaluation import NOT_COMPILED, Evaluation, Failed
 from adaexplore.core.tree import WRONG_REWARD
+from adaexplore.core.verdict.evaluation import NOT_COMPILED, Evaluation, Failed
 
 RewardFunction = Callable[[Evaluation], float]
 

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from functools import cached_property
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.descriptor import Descriptor
-from adaexplore.core.evaluation import Passed
 from adaexplore.core.node import Node
 from adaexplore.core.protocols.policy import Cell, Traits, Vector
+from adaexplore.core.verdict.descriptor import Descriptor
+from adaexplore.core.verdict.evaluation import Passed
 
 DIMENSIONS = 64
 

@@ -15,8 +15,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from adaexplore.core.evaluation import Cost, Evaluation, Failed, Passed, Timing, rank
 from adaexplore.core.node import best_correct
+from adaexplore.core.verdict.evaluation import Cost, Evaluation, Failed, Passed, Timing, rank
 
 _NORMAL_95 = 3.92  # standard deviations between the ends of a 95 % interval
 _TYPICAL_CHANGE = 0.1

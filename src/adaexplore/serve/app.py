@@ -21,14 +21,12 @@ from starlette.concurrency import run_in_threadpool
 
 from adaexplore.core.errors import BadInputError, InfrastructureError
 from adaexplore.core.version import __version__
-from adaexplore.serve.access import AccessGate, require
 from adaexplore.serve.accounts import Account
-from adaexplore.serve.audit import log_request, open_audit
-from adaexplore.serve.episodes import Episodes
-from adaexplore.serve.guard import BoundedBody
+from adaexplore.serve.http.access import AccessGate, require
+from adaexplore.serve.http.audit import log_request, open_audit
+from adaexplore.serve.http.guard import BoundedBody
+from adaexplore.serve.http.metrics import Metrics
 from adaexplore.serve.jobs import Jobs, NewJob
-from adaexplore.serve.judging import Judging
-from adaexplore.serve.kernelgym import add_kernelgym
 from adaexplore.serve.messages import (
     ENDED,
     MOST_NUMBER,
@@ -41,16 +39,18 @@ from adaexplore.serve.messages import (
     PromptReply,
     SearchOrder,
 )
-from adaexplore.serve.metrics import Metrics
-from adaexplore.serve.openenv import add_openenv
 from adaexplore.serve.options import Bounds
 from adaexplore.serve.orders import campaign_job, continue_job, evaluation_job, search_job
 from adaexplore.serve.page.team import TeamPages
 from adaexplore.serve.quotas import QuotaError
 from adaexplore.serve.runner import Runner
-from adaexplore.serve.splits import Split, builtin_splits
 from adaexplore.serve.streams import EventStreams
 from adaexplore.serve.tables import why_unreachable
+from adaexplore.serve.trainers.episodes import Episodes
+from adaexplore.serve.trainers.judging import Judging
+from adaexplore.serve.trainers.kernelgym import add_kernelgym
+from adaexplore.serve.trainers.openenv import add_openenv
+from adaexplore.serve.trainers.splits import Split, builtin_splits
 from adaexplore.serve.warm import WarmLimits
 
 _MOST_FAULTS = 3

@@ -9,12 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from adaexplore.core.bench import BenchEntry, BenchVerdict
-from adaexplore.core.config import Config
-from adaexplore.core.configure import option_name
 from adaexplore.core.errors import AdaExploreError, BadInputError
-from adaexplore.core.evaluation import Failed
-from adaexplore.core.evaluation_json import evaluation_from_json
 from adaexplore.core.problem import Precision
+from adaexplore.core.settings.config import Config
+from adaexplore.core.settings.configure import option_name
+from adaexplore.core.verdict.evaluation import Failed
+from adaexplore.core.verdict.evaluation_json import evaluation_from_json
 from adaexplore.run.api import read_source
 from adaexplore.run.bench.judge import AnswerGroup, Verdicts, verdict_on
 from adaexplore.serve.client import Client, ServiceError, problem_of

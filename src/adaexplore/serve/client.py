@@ -22,8 +22,8 @@ import httpx
 from pydantic import TypeAdapter, ValidationError
 
 from adaexplore.core.errors import AdaExploreError, BadInputError, InfrastructureError
-from adaexplore.core.evaluation import Evaluation
-from adaexplore.core.evaluation_json import evaluation_from_json
+from adaexplore.core.verdict.evaluation import Evaluation
+from adaexplore.core.verdict.evaluation_json import evaluation_from_json
 from adaexplore.serve.messages import (
     ENDED,
     CampaignOrder,

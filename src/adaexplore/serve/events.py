@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from adaexplore.core.evaluation_json import evaluation_to_json
-from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.node import Node
 from adaexplore.core.protocols.listener import (
     Confirming,
@@ -23,6 +21,8 @@ from adaexplore.core.protocols.listener import (
     Waiting,
     Working,
 )
+from adaexplore.core.verdict.evaluation_json import evaluation_to_json
+from adaexplore.core.verdict.facts import ReferenceFacts
 from adaexplore.report.text import one_line, verdict_line
 from adaexplore.run.campaign.job import ProgressRow
 

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from adaexplore.core.config import Config
-from adaexplore.core.configure import changes, make_config
 from adaexplore.core.errors import BadInputError
+from adaexplore.core.settings.config import Config
+from adaexplore.core.settings.configure import changes, make_config
 
 OPEN = frozenset(
     {

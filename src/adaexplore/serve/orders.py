@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from adaexplore.core.ask import MANUAL
-from adaexplore.core.config import DEFAULT_STEPS, Config
 from adaexplore.core.errors import BadInputError
-from adaexplore.serve.access import require
+from adaexplore.core.settings.config import DEFAULT_STEPS, Config
 from adaexplore.serve.accounts import Account
+from adaexplore.serve.http.access import require
 from adaexplore.serve.jobs import Jobs, NewJob
 from adaexplore.serve.messages import (
     CampaignOrder,

@@ -14,7 +14,7 @@ from sqlalchemy.exc import DBAPIError
 from sse_starlette import EventSourceResponse
 from starlette.concurrency import run_in_threadpool
 
-from adaexplore.serve.access import AccessGate
+from adaexplore.serve.http.access import AccessGate
 from adaexplore.serve.jobs import Jobs
 from adaexplore.serve.messages import ENDED, JobEvent
 from adaexplore.serve.tables import is_unreachable

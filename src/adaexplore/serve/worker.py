@@ -25,7 +25,6 @@ from typing import Any
 
 from adaexplore.core.ask import MANUAL
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.config import Config
 from adaexplore.core.errors import (
     AdaExploreError,
     BadInputError,
@@ -34,15 +33,16 @@ from adaexplore.core.errors import (
     DatabaseGoneError,
     NoClusterError,
 )
-from adaexplore.core.evaluation import Evaluation
-from adaexplore.core.evaluation_json import evaluation_to_json
 from adaexplore.core.problem import Problem
 from adaexplore.core.protocols.evaluator import Evaluator
 from adaexplore.core.protocols.listener import Event, Prepared, follow
+from adaexplore.core.settings.config import Config
+from adaexplore.core.verdict.evaluation import Evaluation
+from adaexplore.core.verdict.evaluation_json import evaluation_to_json
 from adaexplore.report.campaign.html import render_campaign
 from adaexplore.run import explore as application
 from adaexplore.run.api import syntax_failure
-from adaexplore.run.ask_files import (
+from adaexplore.run.asks.ask_files import (
     WaitingPrompt,
     ledger_of,
     open_prompts,
@@ -50,10 +50,10 @@ from adaexplore.run.ask_files import (
     waiting_prompts,
 )
 from adaexplore.run.campaign.run import CampaignRun, begin_campaign
-from adaexplore.run.results import summary_of
+from adaexplore.run.outcome.results import summary_of
+from adaexplore.run.outcome.uses import with_uses
 from adaexplore.run.session import INTERRUPTED, load_problem
-from adaexplore.run.take_over import judged
-from adaexplore.run.uses import with_uses
+from adaexplore.run.verdicts.take_over import judged
 from adaexplore.sandbox.walls.isolation import hide
 from adaexplore.sandbox.walls.limits import STRANGERS, die_with_parent
 from adaexplore.serve.events import EventRow, message_of

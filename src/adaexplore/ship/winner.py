@@ -9,10 +9,10 @@ from typing import Any
 
 from adaexplore.core.environment import Environment
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.evaluation import Passed, Timing
-from adaexplore.core.evaluation_json import evaluation_to_json
 from adaexplore.core.problem import Problem
-from adaexplore.run.deliver import claimed_winner
+from adaexplore.core.verdict.evaluation import Passed, Timing
+from adaexplore.core.verdict.evaluation_json import evaluation_to_json
+from adaexplore.run.outcome.deliver import claimed_winner
 from adaexplore.store import read_run
 
 

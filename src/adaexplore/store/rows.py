@@ -11,15 +11,15 @@ from sqlalchemy import Row
 from adaexplore.core import codec
 from adaexplore.core.ask import Ask, AskRecord, Exchange
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment
-from adaexplore.core.evaluation_json import evaluation_from_json, evaluation_to_json
-from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.node import Node
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
 from adaexplore.core.protocols.client import Message, Prompt, Reply, Usage
 from adaexplore.core.protocols.store import RunRecord
+from adaexplore.core.settings.config import Config
+from adaexplore.core.verdict.evaluation_json import evaluation_from_json, evaluation_to_json
+from adaexplore.core.verdict.facts import ReferenceFacts
 
 
 def run_values(run: RunRecord) -> dict[str, Any]:

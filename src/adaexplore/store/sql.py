@@ -30,14 +30,14 @@ from sqlalchemy.exc import DBAPIError
 
 from adaexplore.core.ask import Ask, AskRecord, AskState, Exchange
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError, DatabaseGoneError
-from adaexplore.core.evaluation_json import evaluation_from_json, evaluation_to_json
-from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.node import ROOT_ID, Node
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
 from adaexplore.core.protocols.store import Confirmation, RunRecord
+from adaexplore.core.settings.config import Config
+from adaexplore.core.verdict.evaluation_json import evaluation_from_json, evaluation_to_json
+from adaexplore.core.verdict.facts import ReferenceFacts
 from adaexplore.store import postgres, rows, schema, sqlite
 from adaexplore.store.failures import StorageFailure
 from adaexplore.store.migrate import create_tables, current

@@ -35,8 +35,8 @@ from sqlalchemy.dialects import sqlite as for_sqlite
 from sqlalchemy.exc import DBAPIError
 
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.evaluation import Evaluation, TakenOver
-from adaexplore.core.evaluation_json import evaluation_from_json, evaluation_to_json
+from adaexplore.core.verdict.evaluation import Evaluation, TakenOver
+from adaexplore.core.verdict.evaluation_json import evaluation_from_json, evaluation_to_json
 from adaexplore.store import postgres, sqlite
 from adaexplore.store.column_types import Json, Words
 from adaexplore.store.failures import Mode

@@ -10,7 +10,7 @@ import pytest
 from answering import answer_by
 
 from adaexplore.cli import main
-from adaexplore.evaluate.judge.local import LocalEvaluator
+from adaexplore.evaluate.judge.evaluators.local import LocalEvaluator
 from adaexplore.llm.providers import open_client
 from adaexplore.run import processes, proposers
 

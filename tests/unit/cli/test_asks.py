@@ -6,8 +6,8 @@ import pytest
 from test_search_commands import Renaming
 
 from adaexplore.core.errors import BadInputError
-from adaexplore.run.agents import AgentRuns
-from adaexplore.run.ask_files import waiting_prompts
+from adaexplore.run.asks.agents import AgentRuns
+from adaexplore.run.asks.ask_files import waiting_prompts
 from adaexplore.run.session import Session
 from adaexplore.store import read_run
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment
 from adaexplore.core.problem import Problem
+from adaexplore.core.settings.config import Config
 from adaexplore.languages.helion import host as helion_host
 from adaexplore.store import FORMAT_VERSION, RunRecord, create_run, open_run
 

@@ -10,7 +10,7 @@ from answering import LOCAL
 from test_search_commands import NOT_A_NUMBER, Renaming
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.run.ledger import Ledger
+from adaexplore.run.asks.ledger import Ledger
 from adaexplore.run.session import Session
 from adaexplore.store import open_run, read_run
 

@@ -7,13 +7,13 @@ import pytest
 
 from adaexplore.core.ask import Ask, Exchange
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment
-from adaexplore.core.evaluation import Cost, Failed, Passed, Timing
 from adaexplore.core.node import Node
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
 from adaexplore.core.protocols.client import Message, Prompt, Reply, Usage
+from adaexplore.core.settings.config import Config
+from adaexplore.core.verdict.evaluation import Cost, Failed, Passed, Timing
 from adaexplore.store import RunRecord, create_run
 from adaexplore.store.campaign import create_campaign
 

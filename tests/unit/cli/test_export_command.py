@@ -8,13 +8,13 @@ import small_dataset
 from small_dataset import KERNEL, LONG, NAME, SHORT, STORED
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment
-from adaexplore.core.evaluation import Failed, Passed, Timing
-from adaexplore.core.labels import WAITS_FOR_BLOCKS
 from adaexplore.core.node import Node
 from adaexplore.core.problem import Problem, Workload
 from adaexplore.core.proposal import Proposal
+from adaexplore.core.settings.config import Config
+from adaexplore.core.verdict.evaluation import Failed, Passed, Timing
+from adaexplore.core.verdict.labels import WAITS_FOR_BLOCKS
 from adaexplore.store import Confirmation, RunRecord, create_run
 
 

@@ -3,9 +3,9 @@ import sys
 
 import pytest
 
-from adaexplore.core.config import Config
-from adaexplore.core.policies import PARAMETERS
-from adaexplore.core.presets import PRESETS
+from adaexplore.core.settings.config import Config
+from adaexplore.core.settings.policies import PARAMETERS
+from adaexplore.core.settings.presets import PRESETS
 from adaexplore.core.version import __version__
 
 COMMANDS = {

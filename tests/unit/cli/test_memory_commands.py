@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from adaexplore.cli import checking
-from adaexplore.core.evaluation import Estimate, Failed, Passed
+from adaexplore.cli.learning import checking
 from adaexplore.core.rule import Platform, unchecked_rule
+from adaexplore.core.verdict.evaluation import Estimate, Failed, Passed
 from adaexplore.memory.check import CheckedRule
 from adaexplore.memory.files import BUNDLED, load_memory, memory_path, save_memory
 from adaexplore.store import read_run

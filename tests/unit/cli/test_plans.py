@@ -7,10 +7,10 @@ from answering import LOCAL, MODULE, kept
 from test_asks import RIGHT, SETTINGS, names
 
 from adaexplore.core.ask import MANUAL
-from adaexplore.core.configure import parse_settings
 from adaexplore.core.environment import Environment
-from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.problem import Problem
+from adaexplore.core.settings.configure import parse_settings
+from adaexplore.core.verdict.facts import ReferenceFacts
 from adaexplore.store import RunRecord, create_run, open_run
 from llm_server import KEY, status
 

@@ -6,12 +6,12 @@ import pytest
 
 from adaexplore.core.bench import BenchEntry, BenchVerdict
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment
-from adaexplore.core.evaluation import Failed, Passed, Timing
 from adaexplore.core.node import Node
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
+from adaexplore.core.settings.config import Config
+from adaexplore.core.verdict.evaluation import Failed, Passed, Timing
 from adaexplore.run.campaign.file import CampaignEntry, CampaignPlan
 from adaexplore.store import RunRecord, create_run
 from adaexplore.store.bench import BenchManifest, append_verdict, create_bench

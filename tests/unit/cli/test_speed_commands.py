@@ -4,9 +4,9 @@ import dataclasses
 
 import pytest
 
-from adaexplore.cli import checking
-from adaexplore.core.evaluation import Estimate, Passed
+from adaexplore.cli.learning import checking
 from adaexplore.core.rule import Gain, Platform, Signature
+from adaexplore.core.verdict.evaluation import Estimate, Passed
 from adaexplore.memory.check import CheckedRule
 from adaexplore.memory.files import BUNDLED, load_memory, memory_path, save_memory
 

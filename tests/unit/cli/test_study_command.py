@@ -5,8 +5,8 @@ import json
 import pytest
 from test_search_commands import Renaming
 
-from adaexplore.core.config import Config
-from adaexplore.evaluate.judge.local import LocalEvaluator
+from adaexplore.core.settings.config import Config
+from adaexplore.evaluate.judge.evaluators.local import LocalEvaluator
 from adaexplore.run.campaign.run import begin_order, change_campaign
 from adaexplore.run.session import Session
 from adaexplore.run.study.file import read_study_file

@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment
-from adaexplore.core.evaluation import Estimate, Failed, Passed, Timing
 from adaexplore.core.node import Node
 from adaexplore.core.proposal import Proposal
+from adaexplore.core.settings.config import Config
+from adaexplore.core.verdict.evaluation import Estimate, Failed, Passed, Timing
 from adaexplore.problems.kernelbench import load
 from adaexplore.store import RunRecord, create_run, read_run
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from adaexplore.core.evaluation import Failed, Passed, Timing
 from adaexplore.core.leader import Leader, is_refuted, leader_of
+from adaexplore.core.verdict.evaluation import Failed, Passed, Timing
 
 WRONG = Failed("wrong_output", "off by one")
 LOST = Failed("infra_error", "the machine is gone")

@@ -2,9 +2,9 @@
 
 import pytest
 
-from adaexplore.core.config import Config
-from adaexplore.core.configure import make_config, parse_settings, words
 from adaexplore.core.errors import BadInputError
+from adaexplore.core.settings.config import Config
+from adaexplore.core.settings.configure import make_config, parse_settings, words
 
 
 def test_a_parameter_of_the_policy_and_a_setting():

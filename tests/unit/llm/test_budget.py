@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.limits import BudgetLimits, parse_budget
 from adaexplore.core.protocols.client import (
     BudgetSpentError,
     Message,
@@ -17,6 +16,7 @@ from adaexplore.core.protocols.client import (
     Reply,
     Usage,
 )
+from adaexplore.core.settings.limits import BudgetLimits, parse_budget
 from adaexplore.llm.budget import Budget, BudgetedClient
 from adaexplore.llm.prices import list_price_usd
 

@@ -5,11 +5,11 @@ import pytest
 from test_memory_check import PASSED
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.evaluation import Failed, Fault, Mismatch
 from adaexplore.core.node import Node
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
 from adaexplore.core.rule import Platform, Signature
+from adaexplore.core.verdict.evaluation import Failed, Fault, Mismatch
 from adaexplore.memory.check import Checker
 from adaexplore.memory.extract import (
     Case,

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.evaluation import LAUNCHES_NONE, Failed
 from adaexplore.core.problem import Problem
 from adaexplore.core.protocols.proposer import Context
 from adaexplore.core.rule import Platform
+from adaexplore.core.settings.config import Config
+from adaexplore.core.verdict.evaluation import LAUNCHES_NONE, Failed
 from adaexplore.memory.check import Checker
 from adaexplore.memory.files import from_data, load_memory, to_data
 from adaexplore.memory.lint import lint

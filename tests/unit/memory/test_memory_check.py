@@ -6,8 +6,8 @@ import pytest
 from test_memory_files import RULE
 
 from adaexplore.core.errors import BadProblemError
-from adaexplore.core.evaluation import Estimate, Failed, Fault, Passed
 from adaexplore.core.rule import Platform, Signature
+from adaexplore.core.verdict.evaluation import Estimate, Failed, Fault, Passed
 from adaexplore.memory.check import Checker
 
 HERE = Platform("9.9.9", "sm_90")

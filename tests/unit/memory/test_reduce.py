@@ -8,8 +8,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.evaluation import Estimate, Failed, Fault, Mismatch, Passed
 from adaexplore.core.problem import Problem
+from adaexplore.core.verdict.evaluation import Estimate, Failed, Fault, Mismatch, Passed
 from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
 from adaexplore.memory.reduce import ddmin, isolated, recurs, reduced, size
 from elementwise import candidate, reference

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from adaexplore.core.evaluation import Estimate, Failed, Passed
 from adaexplore.core.rule import Platform, Rule, Signature
+from adaexplore.core.verdict.evaluation import Estimate, Failed, Passed
 from adaexplore.memory.check import Checker
 from adaexplore.memory.renames import follow, renamed_in
 

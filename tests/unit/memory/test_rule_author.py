@@ -4,9 +4,9 @@ import pytest
 from test_extract import SOURCE, Judge, checker, failure
 from test_memory_check import PASSED
 
-from adaexplore.core.evaluation import Failed, Fault
 from adaexplore.core.protocols.client import Reply
 from adaexplore.core.rule import Matcher, Platform
+from adaexplore.core.verdict.evaluation import Failed, Fault
 from adaexplore.memory.author import written
 from adaexplore.memory.check import Checker
 from adaexplore.memory.extract import case_of, grouped

@@ -7,10 +7,10 @@ from test_memory_files import RULE
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.evaluation import Estimate, Failed, Paired, Passed, Timing
 from adaexplore.core.problem import Problem
 from adaexplore.core.rule import Gain, Platform, Signature
-from adaexplore.evaluate.judge.local import LocalEvaluator
+from adaexplore.core.verdict.evaluation import Estimate, Failed, Paired, Passed, Timing
+from adaexplore.evaluate.judge.evaluators.local import LocalEvaluator
 from adaexplore.memory.check import Checker
 from adaexplore.memory.files import from_data, load_memory, save_memory, to_data
 from adaexplore.memory.merge import merge_memories

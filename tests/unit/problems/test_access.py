@@ -7,7 +7,7 @@ import torch
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.errors import BadInputError
-from adaexplore.evaluate.judge.local import LocalEvaluator
+from adaexplore.evaluate.judge.evaluators.local import LocalEvaluator
 from adaexplore.problems import load_problem
 from adaexplore.problems.access import _may_be_secret
 

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.labels import FLOAT_WORK
 from adaexplore.core.problem import Likeness
+from adaexplore.core.verdict.labels import FLOAT_WORK
 from adaexplore.problems import load_problem
 from adaexplore.problems.benchmarks import benchmark_named
 

@@ -6,7 +6,7 @@ import textwrap
 import pytest
 import torch
 
-from adaexplore.core.labels import INPUTS_CLONED, UNIFORM_INPUTS, WITHOUT_DROPOUT
+from adaexplore.core.verdict.labels import INPUTS_CLONED, UNIFORM_INPUTS, WITHOUT_DROPOUT
 from adaexplore.problems.benchmarks.scripted.answer import (
     SEPARATOR,
     implementation,

@@ -12,9 +12,16 @@ from small_dataset import KERNEL, LONG, NAME, SHORT, STORED
 
 from adaexplore.core.environment import Environment
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.evaluation import Estimate, Failed, Mismatch, Passed, Timing, WorkloadTiming
-from adaexplore.core.evaluation_json import evaluation_from_json
 from adaexplore.core.problem import Workload
+from adaexplore.core.verdict.evaluation import (
+    Estimate,
+    Failed,
+    Mismatch,
+    Passed,
+    Timing,
+    WorkloadTiming,
+)
+from adaexplore.core.verdict.evaluation_json import evaluation_from_json
 from adaexplore.problems.solutions.delivery import Delivery
 from adaexplore.problems.solutions.flashinfer import deliver_to_flashinfer
 from adaexplore.problems.solutions.sol import deliver_to_sol

@@ -5,9 +5,9 @@ import json
 import pytest
 import torch
 
-from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.labels import INPUTS_CLONED, NO_INDEPENDENT_TRUTH, set_apart
+from adaexplore.core.settings.config import Config
+from adaexplore.core.verdict.labels import INPUTS_CLONED, NO_INDEPENDENT_TRUTH, set_apart
 from adaexplore.problems import load_problem
 from adaexplore.problems.benchmarks import benchmark_named
 from adaexplore.run.bench.order import BenchOrder, collect

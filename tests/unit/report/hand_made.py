@@ -7,7 +7,11 @@ from typing import Any
 
 from adaexplore.core.ask import Exchange
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.evaluation import (
+from adaexplore.core.node import Node
+from adaexplore.core.problem import Problem
+from adaexplore.core.proposal import Proposal
+from adaexplore.core.protocols.client import Message, Prompt, Reply, Usage
+from adaexplore.core.verdict.evaluation import (
     Cost,
     Estimate,
     Evaluation,
@@ -16,10 +20,6 @@ from adaexplore.core.evaluation import (
     Timing,
     WorkloadTiming,
 )
-from adaexplore.core.node import Node
-from adaexplore.core.problem import Problem
-from adaexplore.core.proposal import Proposal
-from adaexplore.core.protocols.client import Message, Prompt, Reply, Usage
 from adaexplore.report import RunInfo
 
 PROBLEM = Problem("softmax", "class Model: ...\n", "cpp", "cpu")

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from hand_made import failed, node, passed, run_info
 from traced import steps, trace
 
-from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.problem import Problem
+from adaexplore.core.verdict.facts import ReferenceFacts
 from adaexplore.report import summarize
 from adaexplore.report.campaign.summary import result_of, summarize_campaign
 from adaexplore.report.study.runs import StudyArmInfo, StudyRun, StudyStep

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaexplore.core.evaluation import Cost
+from adaexplore.core.verdict.evaluation import Cost
 from adaexplore.report import text
 from adaexplore.report.calls import CallTotals
 

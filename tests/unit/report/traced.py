@@ -7,7 +7,7 @@ from typing import Any
 
 from hand_made import PROBLEM, node, passed
 
-from adaexplore.core.evaluation import Evaluation
+from adaexplore.core.verdict.evaluation import Evaluation
 from adaexplore.report.compare.arms import make_arms
 from adaexplore.report.compare.comparison import Comparison
 from adaexplore.report.compare.compute import compare

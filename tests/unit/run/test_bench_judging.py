@@ -6,11 +6,11 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from adaexplore.core.bench import BenchEntry, TheirVerdict
-from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment
 from adaexplore.core.errors import BadProblemError, InfrastructureError
-from adaexplore.core.evaluation import Failed
-from adaexplore.core.facts import ReferenceFacts
+from adaexplore.core.settings.config import Config
+from adaexplore.core.verdict.evaluation import Failed
+from adaexplore.core.verdict.facts import ReferenceFacts
 from adaexplore.problems.benchmarks.arguments import NO_COUNTERPART
 from adaexplore.run.bench import local
 from adaexplore.run.bench.judge import BenchJudging

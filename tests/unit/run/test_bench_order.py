@@ -5,9 +5,9 @@ import json
 import pytest
 
 from adaexplore.core.bench import BenchVerdict, TheirVerdict
-from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.protocols.benchmark import Answer, BenchmarkTask, OwnTest
+from adaexplore.core.settings.config import Config
 from adaexplore.problems.benchmarks import benchmark_named, kernelbench
 from adaexplore.problems.benchmarks.selection import TaskSelection
 from adaexplore.run.bench.order import BenchOrder, collect

@@ -3,10 +3,10 @@
 import pytest
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.evaluation import Cost, Failed
-from adaexplore.core.limits import parse_budget
 from adaexplore.core.node import Node
 from adaexplore.core.proposal import Proposal
+from adaexplore.core.settings.limits import parse_budget
+from adaexplore.core.verdict.evaluation import Cost, Failed
 from adaexplore.run.proposers import clock
 
 

@@ -7,12 +7,12 @@ import re
 import pytest
 from hashed import Judge, number_from
 
-from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment
 from adaexplore.core.errors import BadInputError, InfrastructureError
-from adaexplore.core.evaluation import Passed
 from adaexplore.core.problem import Problem
 from adaexplore.core.protocols.listener import Listener, follow
+from adaexplore.core.settings.config import Config
+from adaexplore.core.verdict.evaluation import Passed
 from adaexplore.llm.budget import Budget, BudgetedClient
 from adaexplore.llm.options import ClientOptions
 from adaexplore.llm.providers import open_client
@@ -20,7 +20,7 @@ from adaexplore.llm.replay import RecordingClient, ReplayClient
 from adaexplore.llm.retry import RetryPolicy
 from adaexplore.propose.model.prompts import Prompts
 from adaexplore.propose.model.proposer import ModelProposer
-from adaexplore.run.ledger import Ledger
+from adaexplore.run.asks.ledger import Ledger
 from adaexplore.run.search import Search
 from adaexplore.store import RunRecord, create_run, open_run
 from fast_set import of_which_fast

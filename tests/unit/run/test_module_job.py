@@ -3,12 +3,12 @@
 import pytest
 
 from adaexplore.core.ask import MANUAL
-from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment
-from adaexplore.core.evaluation import Failed
-from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.problem import Problem
-from adaexplore.run.ask_files import write_prompts
+from adaexplore.core.settings.config import Config
+from adaexplore.core.verdict.evaluation import Failed
+from adaexplore.core.verdict.facts import ReferenceFacts
+from adaexplore.run.asks.ask_files import write_prompts
 from adaexplore.run.job import Job, NewRun, Ready, Servers, Slice
 from adaexplore.run.proposers import make_plan
 from adaexplore.run.session import Session

@@ -6,18 +6,18 @@ import threading
 import pytest
 from hashed import Judge, number_from
 
-from adaexplore.core.config import Config
-from adaexplore.core.configure import make_config
 from adaexplore.core.environment import Environment
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.problem import Problem
 from adaexplore.core.protocols.client import BudgetSpentError, Reply
 from adaexplore.core.protocols.listener import follow
+from adaexplore.core.settings.config import Config
+from adaexplore.core.settings.configure import make_config
 from adaexplore.propose.model.prompts import Prompts
 from adaexplore.propose.model.proposer import ModelProposer
 from adaexplore.propose.model.published import PublishedPrompts
-from adaexplore.run.ledger import Ledger
-from adaexplore.run.results import summary_of
+from adaexplore.run.asks.ledger import Ledger
+from adaexplore.run.outcome.results import summary_of
 from adaexplore.run.search import Search
 from adaexplore.store import RunRecord, create_run, open_run
 

@@ -11,7 +11,6 @@ from test_search import FakeEvaluator, FakeProposer, best_of, passed, record
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.errors import BadInputError, InfrastructureError
-from adaexplore.core.evaluation import Failed
 from adaexplore.core.node import ROOT_ID
 from adaexplore.core.proposal import Proposal
 from adaexplore.core.protocols.client import (
@@ -22,6 +21,7 @@ from adaexplore.core.protocols.client import (
     Reply,
 )
 from adaexplore.core.protocols.listener import Listener, follow
+from adaexplore.core.verdict.evaluation import Failed
 from adaexplore.run.search import Search
 from adaexplore.store import create_run, open_run
 

@@ -6,14 +6,14 @@ import pytest
 from stored_runs import sample_run
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.evaluation import Failed, PublishedVerdict
 from adaexplore.core.problem import Problem, Workload
 from adaexplore.core.protocols.listener import follow
+from adaexplore.core.settings.config import Config
+from adaexplore.core.verdict.evaluation import Failed, PublishedVerdict
 from adaexplore.run.explore import resume
-from adaexplore.run.published_judge import WithPublishedJudge, published_judge_fits
 from adaexplore.run.session import open_session
+from adaexplore.run.verdicts.published_judge import WithPublishedJudge, published_judge_fits
 from adaexplore.store import create_run, read_run
 
 REFERENCE = """

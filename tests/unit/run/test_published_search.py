@@ -15,13 +15,13 @@ from functools import partial
 
 import pytest
 
-from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment
-from adaexplore.core.evaluation import Failed, Passed, Timing
 from adaexplore.core.problem import Problem
 from adaexplore.core.protocols.client import Prompt, Reply
 from adaexplore.core.rule import Rule, Signature
-from adaexplore.run.ledger import Ledger
+from adaexplore.core.settings.config import Config
+from adaexplore.core.verdict.evaluation import Failed, Passed, Timing
+from adaexplore.run.asks.ledger import Ledger
 from adaexplore.run.proposers import Plan, model_proposers
 from adaexplore.store import RunRecord, create_run
 

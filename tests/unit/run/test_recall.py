@@ -3,15 +3,15 @@ import dataclasses
 import pytest
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.evaluation import Estimate, Failed, Fault, Passed
 from adaexplore.core.node import Node
 from adaexplore.core.problem import Checks, Problem
 from adaexplore.core.proposal import Proposal
 from adaexplore.core.protocols.proposer import Context
 from adaexplore.core.rule import Gain, Matcher, Platform, Rule, Signature, unchecked_rule
+from adaexplore.core.settings.config import Config
+from adaexplore.core.verdict.evaluation import Estimate, Failed, Fault, Passed
 from adaexplore.memory.files import save_memory
 from adaexplore.run.recall import linting, memory_for, recalling, require_recalled
 

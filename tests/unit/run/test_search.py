@@ -6,18 +6,18 @@ from dataclasses import replace
 import pytest
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment
 from adaexplore.core.errors import BadProblemError, InfrastructureError
-from adaexplore.core.evaluation import Cost, Failed, Passed, Timing, rank
-from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.node import ROOT_ID
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
 from adaexplore.core.protocols import listener as listener_module
 from adaexplore.core.protocols.client import Message, Prompt, Reply
-from adaexplore.core.uses import Use
-from adaexplore.run.ledger import Ledger
+from adaexplore.core.settings.config import Config
+from adaexplore.core.verdict.evaluation import Cost, Failed, Passed, Timing, rank
+from adaexplore.core.verdict.facts import ReferenceFacts
+from adaexplore.core.verdict.uses import Use
+from adaexplore.run.asks.ledger import Ledger
 from adaexplore.run.search import Search
 from adaexplore.store import RunRecord, create_run, open_run
 

@@ -7,13 +7,13 @@ import pytest
 from test_search import FACTS, FakeEvaluator, FakeProposer, passed
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.evaluation import Failed
 from adaexplore.core.node import START, Node, planned_steps
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
+from adaexplore.core.settings.config import Config
+from adaexplore.core.verdict.evaluation import Failed
 from adaexplore.run.proposers import Plan, chooser
 from adaexplore.run.search import Search
 from adaexplore.run.starts import Start, generations, read_starts, started, starts_left

@@ -10,15 +10,15 @@ from collections import defaultdict
 
 import pytest
 
-from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment
-from adaexplore.core.evaluation import Failed, Passed, Timing
 from adaexplore.core.node import ROOT_ID
 from adaexplore.core.problem import Problem
 from adaexplore.core.protocols.client import Reply
+from adaexplore.core.settings.config import Config
+from adaexplore.core.verdict.evaluation import Failed, Passed, Timing
 from adaexplore.propose.model.prompts import Prompts
 from adaexplore.propose.model.proposer import ModelProposer
-from adaexplore.run.ledger import Ledger
+from adaexplore.run.asks.ledger import Ledger
 from adaexplore.store import RunRecord, create_run, open_run
 
 ITEMS, TRIES = 4, 2

@@ -301,7 +301,7 @@ def compile_for(request):
     import torch._inductor.compile_fx as inductor
     from torch._inductor.runtime import benchmarking
 
-    from adaexplore.evaluate.timing.compiling import CompileLimit, compiling_lent
+    from adaexplore.evaluate.timing.baselines.compiling import CompileLimit, compiling_lent
 
     benchmarker = benchmarking.benchmarker
 
@@ -322,7 +322,7 @@ def fail_to_capture(request):
     """Capture what waits for the GPU, then draw numbers; a job."""
     import torch
 
-    from adaexplore.evaluate.timing.baselines_offered import Subject, captured
+    from adaexplore.evaluate.timing.baselines.offered import Subject, captured
     from adaexplore.sandbox.user.values import Inputs
 
     class Waiting(torch.nn.Module):
@@ -344,7 +344,7 @@ def fail_to_capture(request):
 def asserts_on_other_inputs(channel, control):
     """A judge whose reference takes it down, unless it runs on inputs of its own kind only."""
     from adaexplore.core import codec
-    from adaexplore.core.facts import ReferenceFacts
+    from adaexplore.core.verdict.facts import ReferenceFacts
     from adaexplore.evaluate.wire.judge_messages import ReferencePrepared
 
     if own_only := channel.receive()["own_only"]:

@@ -5,7 +5,7 @@ import re
 import textwrap
 
 import adaexplore.search
-from adaexplore.core.config import Config
+from adaexplore.core.settings.config import Config
 from adaexplore.search import ROOT_ID, Selection, SourceTraits, Tree
 
 

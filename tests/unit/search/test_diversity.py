@@ -5,9 +5,9 @@ import random
 import pytest
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.evaluation import Estimate, Failed, Passed
 from adaexplore.core.node import Node
 from adaexplore.core.proposal import Proposal
+from adaexplore.core.verdict.evaluation import Estimate, Failed, Passed
 from adaexplore.search.diversity import diversity
 from adaexplore.search.traits import traits_of
 

@@ -3,9 +3,9 @@ import math
 import pytest
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.evaluation import Failed, Passed, Timing
 from adaexplore.core.node import Node
 from adaexplore.core.proposal import Proposal
+from adaexplore.core.verdict.evaluation import Failed, Passed, Timing
 from adaexplore.search.ensemble import choose_proposer, gains
 
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 import pytest
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.config import Config
-from adaexplore.core.evaluation import Failed, Passed, Timing
-from adaexplore.core.facts import ReferenceFacts, ReferenceRoofline
 from adaexplore.core.node import Node
 from adaexplore.core.proposal import Proposal
+from adaexplore.core.settings.config import Config
+from adaexplore.core.verdict.evaluation import Failed, Passed, Timing
+from adaexplore.core.verdict.facts import ReferenceFacts, ReferenceRoofline
 from adaexplore.search.headroom import best_measured, headroom, roofline_share, stop_reason
 
 ROOFLINE = ReferenceRoofline(8, 0, 20.0, "memory", 4e5, {}, 2.0)

@@ -1,7 +1,7 @@
 import pytest
 
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.evaluation import Estimate, Failed, Passed, Profile, Timing
+from adaexplore.core.verdict.evaluation import Estimate, Failed, Passed, Profile, Timing
 from adaexplore.search.named_rewards import REWARDS, reward_of
 
 

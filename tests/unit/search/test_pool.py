@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from random_trees import Step, ancestors, grow, steps, subtree
 
-from adaexplore.core.config import Config
 from adaexplore.core.node import ROOT_ID
+from adaexplore.core.settings.config import Config
 from adaexplore.search import Tree, large_pool, small_window
 from adaexplore.search.pool import diverse_pool, softmax_choice, truncated_geometric
 

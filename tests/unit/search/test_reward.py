@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaexplore.core.evaluation import Estimate, Evaluation, Failed, FailureStatus, Passed, Timing
+from adaexplore.core.verdict.evaluation import (
+    Estimate,
+    Evaluation,
+    Failed,
+    FailureStatus,
+    Passed,
+    Timing,
+)
 from adaexplore.search.reward import log_speedup, published, reward_function
 
 

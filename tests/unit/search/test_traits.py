@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.descriptor import Descriptor
-from adaexplore.core.evaluation import Passed, Timing
 from adaexplore.core.node import Node
 from adaexplore.core.proposal import Proposal
+from adaexplore.core.verdict.descriptor import Descriptor
+from adaexplore.core.verdict.evaluation import Passed, Timing
 from adaexplore.search import SourceTraits, traits_of
 from adaexplore.search.traits import distance
 

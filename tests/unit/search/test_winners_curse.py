@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaexplore.core.evaluation import Cost, Estimate, Failed, Passed, Timing
+from adaexplore.core.verdict.evaluation import Cost, Estimate, Failed, Passed, Timing
 from adaexplore.search import needs_remeasure, next_to_confirm, settled, shrunk, worst_of
 from adaexplore.search.winners_curse import deviation
 

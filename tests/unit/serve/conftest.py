@@ -6,7 +6,7 @@ import pytest
 from services import running
 
 from adaexplore.cli import main
-from adaexplore.serve.guard import TimedProtocol
+from adaexplore.serve.http.guard import TimedProtocol
 
 
 @pytest.fixture(scope="session", params=["sqlite", "postgresql"])

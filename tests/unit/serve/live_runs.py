@@ -12,12 +12,12 @@ from services import PROBLEM
 
 from adaexplore.core.ask import MANUAL
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment
-from adaexplore.core.evaluation import Evaluation, Passed, Timing
 from adaexplore.core.node import Node
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
+from adaexplore.core.settings.config import Config
+from adaexplore.core.verdict.evaluation import Evaluation, Passed, Timing
 from adaexplore.run.campaign.file import CampaignEntry, CampaignPlan
 from adaexplore.run.proposers import make_plan
 from adaexplore.serve.page.app import pages_server

@@ -9,8 +9,8 @@ import httpx
 from adaexplore.serve.accounts import Account, add_token
 from adaexplore.serve.app import ServiceSettings
 from adaexplore.serve.client import Client
-from adaexplore.serve.listening import Listening
-from adaexplore.serve.server import uvicorn_server
+from adaexplore.serve.http.listening import Listening
+from adaexplore.serve.http.server import uvicorn_server
 from adaexplore.serve.tables import open_folder
 from loopback import in_thread
 

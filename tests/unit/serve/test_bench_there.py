@@ -11,8 +11,8 @@ import pytest
 from services import PROBLEM, RIGHT, running
 
 from adaexplore.cli import main
-from adaexplore.core.evaluation import Failed
-from adaexplore.core.evaluation_json import evaluation_to_json
+from adaexplore.core.verdict.evaluation import Failed
+from adaexplore.core.verdict.evaluation_json import evaluation_to_json
 from adaexplore.serve import bench
 from adaexplore.serve.jobs import Jobs
 from adaexplore.serve.messages import JobResult

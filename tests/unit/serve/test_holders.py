@@ -11,8 +11,8 @@ import pytest
 from live_runs import HOLD, at_work, campaign, make_run, passed, step
 from services import PROBLEM
 
-from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError
+from adaexplore.core.settings.config import Config
 from adaexplore.serve.page import shelf as shelf_module
 from adaexplore.serve.page.shelf import FolderShelf
 from adaexplore.store import holders

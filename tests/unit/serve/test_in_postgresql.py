@@ -15,8 +15,8 @@ from test_service_jobs import new
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
-from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError, RunInUseError
+from adaexplore.core.settings.config import Config
 from adaexplore.sandbox.walls.limits import STRANGERS
 from adaexplore.serve import runner as runner_module
 from adaexplore.serve import worker

@@ -19,8 +19,8 @@ STARTS = """
 import sys
 from pathlib import Path
 from adaexplore.serve.app import ServiceSettings
-from adaexplore.serve.listening import Listening
-from adaexplore.serve.server import run_service
+from adaexplore.serve.http.listening import Listening
+from adaexplore.serve.http.server import run_service
 settings = ServiceSettings(Path(sys.argv[1]), at_once=0, store=sys.argv[3])
 run_service(settings, Listening(port=int(sys.argv[2])))
 """

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from services import PROBLEM, RIGHT, running
 
-from adaexplore.core.evaluation_json import evaluation_from_json
+from adaexplore.core.verdict.evaluation_json import evaluation_from_json
 from adaexplore.sandbox.walls.limits import STRANGERS
 from adaexplore.serve import runner, worker
 from adaexplore.serve.client import problem_of

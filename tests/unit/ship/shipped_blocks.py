@@ -7,8 +7,8 @@ import torch
 from torch import nn
 
 import adaexplore
-from adaexplore.core.evaluation import Passed, Timing
-from adaexplore.core.facts import ReferenceFacts
+from adaexplore.core.verdict.evaluation import Passed, Timing
+from adaexplore.core.verdict.facts import ReferenceFacts
 
 TIMING = Timing(9.0, (9.0, 9.0), {"eager": 1e6}, 1.5, (1.5, 1.5), 1.5, 7)
 

@@ -1,12 +1,12 @@
 """Deterministic run record and steps for tests of the store."""
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment
-from adaexplore.core.evaluation import Failed, Passed, Timing
 from adaexplore.core.node import Node
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
+from adaexplore.core.settings.config import Config
+from adaexplore.core.verdict.evaluation import Failed, Passed, Timing
 from adaexplore.store import RunRecord
 
 

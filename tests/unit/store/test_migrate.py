@@ -14,7 +14,7 @@ from stored_runs import sample_node, sample_run
 
 from adaexplore.core.ask import Ask
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.evaluation import Failed
+from adaexplore.core.verdict.evaluation import Failed
 from adaexplore.store import Confirmation, memory_store, read_run, schema
 from adaexplore.store.column_types import Json
 from adaexplore.store.migrate import upgrade

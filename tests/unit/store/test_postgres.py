@@ -12,8 +12,8 @@ from pydantic import ValidationError
 from sqlalchemy import create_engine, make_url, text
 from stored_runs import sample_node, sample_run
 
-from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError, RunInUseError
+from adaexplore.core.settings.config import Config
 from adaexplore.store import create_run, export_run, is_run, make_run, open_run, read_run
 from adaexplore.store.directory import remove_unfinished
 from adaexplore.store.postgres import postgres_engine

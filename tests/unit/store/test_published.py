@@ -5,7 +5,7 @@ import json
 import pytest
 
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.evaluation import Fault
+from adaexplore.core.verdict.evaluation import Fault
 from adaexplore.memory.extract import failures_of
 from adaexplore.store import open_run, read_run
 from adaexplore.store.published import is_published, published_runs

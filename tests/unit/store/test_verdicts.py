@@ -8,14 +8,14 @@ from dataclasses import replace
 import pytest
 
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.evaluation import Failed
+from adaexplore.core.verdict.evaluation import Failed
 from adaexplore.store import verdicts as module
 from adaexplore.store.verdicts import SqlVerdicts, open_verdicts
 
 WRONG = Failed("wrong_output", "a", "b\0c")
 WRITES = """
 import sys
-from adaexplore.core.evaluation import Failed
+from adaexplore.core.verdict.evaluation import Failed
 from adaexplore.store.verdicts import open_verdicts
 verdicts = open_verdicts(sys.argv[1])
 for number in range(20):

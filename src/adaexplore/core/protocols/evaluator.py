@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.evaluation import Evaluation
-from adaexplore.core.facts import ReferenceFacts
-from adaexplore.core.uses import Use
+from adaexplore.core.verdict.evaluation import Evaluation
+from adaexplore.core.verdict.facts import ReferenceFacts
+from adaexplore.core.verdict.uses import Use
 
 
 class Evaluator(Protocol):

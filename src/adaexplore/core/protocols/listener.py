@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.node import Node, StepKind
 from adaexplore.core.proposal import Proposal
+from adaexplore.core.verdict.facts import ReferenceFacts
 
 Result = TypeVar("Result")
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol, runtime_checkable
 
 from adaexplore.core.environment import Environment
-from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.node import Node, StepKind
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
 from adaexplore.core.protocols.client import Prompt, Reply
+from adaexplore.core.verdict.facts import ReferenceFacts
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from adaexplore.core.ask import Ask, AskRecord, AskState, Exchange
-from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment
-from adaexplore.core.evaluation import Evaluation
-from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.node import Node
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
+from adaexplore.core.settings.config import Config
+from adaexplore.core.verdict.evaluation import Evaluation
+from adaexplore.core.verdict.facts import ReferenceFacts
 from adaexplore.core.version import __version__
 
 FORMAT_VERSION = 3

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from adaexplore.core.evaluation import Evaluation
+from adaexplore.core.verdict.evaluation import Evaluation
 
 
 class SharedVerdicts(Protocol):

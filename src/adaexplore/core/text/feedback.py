@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from adaexplore.core.evaluation import (
+from adaexplore.core.text.units import amount, duration_us, interval, relative_error, share, speedup
+from adaexplore.core.text.uses import describe_uses
+from adaexplore.core.verdict.evaluation import (
     UNSEEN_US,
     Autotuning,
     Estimate,
@@ -25,9 +27,12 @@ from adaexplore.core.evaluation import (
     WorkloadTiming,
     is_wide,
 )
-from adaexplore.core.labels import ALGEBRA, CONSTANT_WEIGHTS, WAITS_BY_LEAVE, WAITS_FOR_BLOCKS
-from adaexplore.core.text.units import amount, duration_us, interval, relative_error, share, speedup
-from adaexplore.core.text.uses import describe_uses
+from adaexplore.core.verdict.labels import (
+    ALGEBRA,
+    CONSTANT_WEIGHTS,
+    WAITS_BY_LEAVE,
+    WAITS_FOR_BLOCKS,
+)
 
 LABELS = {
     "no-custom-kernel": "its source defines no kernel of its own",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from adaexplore.core.uses import DEFECTS, OUTCOMES, Outcome, Use
+from adaexplore.core.verdict.uses import DEFECTS, OUTCOMES, Outcome, Use
 
 _WORDS: dict[Outcome, str] = {
     "holds": "holds in use",

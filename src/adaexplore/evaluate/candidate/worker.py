@@ -29,7 +29,7 @@ from adaexplore.evaluate.timing.clock import clock_for
 from adaexplore.evaluate.timing.outputs import finished_for
 from adaexplore.evaluate.timing.turnstile.protocol import Gate, gate_for, nothing_sealed
 from adaexplore.evaluate.timing.turnstile.slots import seals_of, sums_over
-from adaexplore.evaluate.truth.constants import constants_moved
+from adaexplore.evaluate.truth.given.constants import constants_moved
 from adaexplore.evaluate.truth.precision import set_flags
 from adaexplore.evaluate.wire import messages as wire
 from adaexplore.evaluate.wire.faults import describe

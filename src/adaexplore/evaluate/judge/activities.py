@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 
-from adaexplore.core.evaluation import WAITING
+from adaexplore.core.verdict.evaluation import WAITING
 from adaexplore.sandbox.lock import waited_s
 
 _NAME = re.compile(r" '.*'")

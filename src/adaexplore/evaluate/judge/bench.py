@@ -12,9 +12,9 @@ import torch
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.errors import BadProblemError
-from adaexplore.core.evaluation import Cost, Evaluation, Failed, Passed, Timing
 from adaexplore.core.problem import Problem
-from adaexplore.core.uses import Use
+from adaexplore.core.verdict.evaluation import Cost, Evaluation, Failed, Passed, Timing
+from adaexplore.core.verdict.uses import Use
 from adaexplore.evaluate.judge.conversation import Conversation
 from adaexplore.evaluate.judge.failures import out_of_room
 from adaexplore.evaluate.judge.live_parents import LiveParents
@@ -24,7 +24,7 @@ from adaexplore.evaluate.judge.uses.trials import UseTrials
 from adaexplore.evaluate.judge.verdict import DeviceUse, decided, evaluate_candidate
 from adaexplore.evaluate.timing.combine import combined
 from adaexplore.evaluate.timing.measure import discounted
-from adaexplore.evaluate.truth.room import release_memory, room_on, wait_for_room
+from adaexplore.evaluate.truth.device_memory.room import release_memory, room_on, wait_for_room
 from adaexplore.evaluate.wire import messages as wire
 from adaexplore.languages import DIALECTS
 from adaexplore.languages.cuda.toolkit import building_for

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import torch
 
-from adaexplore.core.evaluation import Failed, Mismatch
 from adaexplore.core.problem import PRECISIONS, Precision, Tolerance
+from adaexplore.core.verdict.evaluation import Failed, Mismatch
 from adaexplore.evaluate.judge.conversation import Stop
 from adaexplore.evaluate.judge.workload import JudgedWorkload
 from adaexplore.evaluate.truth.compare import Deviation, Truth, share_within, unlikeness

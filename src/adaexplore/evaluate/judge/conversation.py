@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from adaexplore.core import codec
-from adaexplore.core.evaluation import Failed
+from adaexplore.core.verdict.evaluation import Failed
 from adaexplore.evaluate.judge.activities import Activities
 from adaexplore.evaluate.judge.failures import raised
 from adaexplore.evaluate.timing.turnstile.protocol import Turnstile

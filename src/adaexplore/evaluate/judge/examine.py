@@ -8,8 +8,8 @@ from typing import Any
 import torch
 
 from adaexplore.core.errors import BadProblemError
-from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.problem import Problem
+from adaexplore.core.verdict.facts import ReferenceFacts
 from adaexplore.evaluate.judge.reference import Reference
 from adaexplore.evaluate.truth.compare import exact
 

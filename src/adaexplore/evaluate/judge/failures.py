@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from adaexplore.core.evaluation import Failed, FailureStatus, Fault
+from adaexplore.core.verdict.evaluation import Failed, FailureStatus, Fault
 from adaexplore.evaluate.judge.reasons import OUT_OF_ROOM
-from adaexplore.evaluate.truth.room import FreeMemory, asked_in
+from adaexplore.evaluate.truth.device_memory.room import FreeMemory, asked_in
 from adaexplore.evaluate.wire.faults import BUILD_FAILED, fault_of
 from adaexplore.evaluate.wire.messages import Raised
 from adaexplore.sandbox.process import WorkerDiedError

@@ -14,17 +14,22 @@ import torch
 from adaexplore.core import codec
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.errors import BadProblemError
-from adaexplore.core.evaluation import Evaluation
-from adaexplore.core.evaluation_json import evaluation_to_json
 from adaexplore.core.problem import Problem
+from adaexplore.core.verdict.evaluation import Evaluation
+from adaexplore.core.verdict.evaluation_json import evaluation_to_json
 from adaexplore.evaluate.judge.bench import CandidateBench
 from adaexplore.evaluate.judge.reference import Reference
 from adaexplore.evaluate.judge.trials import try_baselines
 from adaexplore.evaluate.kernels.build.compile_cache import share_compiled
-from adaexplore.evaluate.timing.baselines import EAGER
-from adaexplore.evaluate.timing.baselines_trial import BaselineTrial
-from adaexplore.evaluate.truth.room import release_memory, room_on, wait_for_room, wanted_by
-from adaexplore.evaluate.truth.turns import PATIENCE_S, begin_on
+from adaexplore.evaluate.timing.baselines.built import EAGER
+from adaexplore.evaluate.timing.baselines.trial import BaselineTrial
+from adaexplore.evaluate.truth.device_memory.room import (
+    release_memory,
+    room_on,
+    wait_for_room,
+    wanted_by,
+)
+from adaexplore.evaluate.truth.device_memory.turns import PATIENCE_S, begin_on
 from adaexplore.evaluate.wire.judge_messages import (
     BadProblem,
     Broken,

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.evaluation import Failed
+from adaexplore.core.verdict.evaluation import Failed
 from adaexplore.evaluate.candidate.worker import Slot
 from adaexplore.evaluate.judge.conversation import Conversation, Stop
 from adaexplore.evaluate.judge.failures import COMPILING, LOADING

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from adaexplore.core.evaluation import Failed, Roofline, Timing, WorkloadTiming
+from adaexplore.core.verdict.evaluation import Failed, Roofline, Timing, WorkloadTiming
 from adaexplore.evaluate.judge.check import Reached
 from adaexplore.evaluate.judge.conversation import Conversation, Stop
 from adaexplore.evaluate.judge.live_parents import LiveParent

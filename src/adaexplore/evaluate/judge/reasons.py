@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.evaluation import Evaluation, Failed
+from adaexplore.core.verdict.evaluation import Evaluation, Failed
 from adaexplore.languages import DIALECTS, other_language
 
 OUT_OF_ROOM = "memory ran out on a GPU of which other processes hold"

@@ -8,12 +8,12 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
-from adaexplore.core.facts import ReferenceFacts
-from adaexplore.core.labels import TRAINING_STEP
 from adaexplore.core.problem import PRECISIONS, Precision, Problem
+from adaexplore.core.verdict.facts import ReferenceFacts
+from adaexplore.core.verdict.labels import TRAINING_STEP
 from adaexplore.evaluate.judge.workload import JudgedWorkload
-from adaexplore.evaluate.timing.baselines import EAGER, by_speed, left_out, strongest
-from adaexplore.evaluate.timing.baselines_trial import BaselineTrial
+from adaexplore.evaluate.timing.baselines.built import EAGER, by_speed, left_out, strongest
+from adaexplore.evaluate.timing.baselines.trial import BaselineTrial
 from adaexplore.evaluate.timing.combine import combined_roofline_facts, geometric_mean
 from adaexplore.evaluate.timing.rounds import QUIET
 from adaexplore.evaluate.truth.labels import labels_of, overhead_label

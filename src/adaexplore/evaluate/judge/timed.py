@@ -10,7 +10,7 @@ from statistics import median
 
 import torch
 
-from adaexplore.core.evaluation import Failed
+from adaexplore.core.verdict.evaluation import Failed
 from adaexplore.evaluate.judge.check import Reached, check_outputs
 from adaexplore.evaluate.judge.conversation import Conversation, Stop
 from adaexplore.evaluate.judge.workload import JudgedWorkload

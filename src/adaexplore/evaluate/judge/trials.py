@@ -17,10 +17,10 @@ import torch
 from adaexplore.core import codec
 from adaexplore.core.problem import Problem
 from adaexplore.evaluate.kernels.build.compile_cache import share_compiled
-from adaexplore.evaluate.timing.baselines_trial import TRIAL, BaselineTrial
-from adaexplore.evaluate.timing.compiling import TOO_LONG
+from adaexplore.evaluate.timing.baselines.compiling import TOO_LONG
+from adaexplore.evaluate.timing.baselines.trial import TRIAL, BaselineTrial
 from adaexplore.evaluate.timing.environment import triton_version
-from adaexplore.evaluate.truth.room import room_on, wait_for_room
+from adaexplore.evaluate.truth.device_memory.room import room_on, wait_for_room
 from adaexplore.sandbox.process import ForkServer, Worker, WorkerDiedError
 
 COMPILE_S = 300.0

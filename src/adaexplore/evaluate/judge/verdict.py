@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.evaluation import Failed, Passed, Timing, WorkloadTiming
+from adaexplore.core.verdict.evaluation import Failed, Passed, Timing, WorkloadTiming
 from adaexplore.evaluate.judge.check import Reached
 from adaexplore.evaluate.judge.conversation import Conversation, Stop
 from adaexplore.evaluate.judge.diagnosis.constant_weights import use_of_constants

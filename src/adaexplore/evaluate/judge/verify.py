@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from adaexplore.core.evaluation import Failed
+from adaexplore.core.verdict.evaluation import Failed
 from adaexplore.evaluate.judge.check import Reached, check_form, check_outputs
 from adaexplore.evaluate.judge.conversation import Conversation, Stop
 from adaexplore.evaluate.judge.load import give_parameters
@@ -14,7 +14,7 @@ from adaexplore.evaluate.judge.reference import Reference
 from adaexplore.evaluate.judge.workload import JudgedWorkload
 from adaexplore.evaluate.timing.fresh import poison_all
 from adaexplore.evaluate.truth.compare import Truth
-from adaexplore.evaluate.truth.constants import MovedConstants
+from adaexplore.evaluate.truth.given.constants import MovedConstants
 from adaexplore.evaluate.truth.truth import OtherWeights
 from adaexplore.evaluate.wire import messages as wire
 from adaexplore.evaluate.wire.kernel_messages import RunCaptured

@@ -8,18 +8,18 @@ from collections.abc import Iterable, Mapping, Sequence
 import torch
 
 from adaexplore.core.errors import BadProblemError
-from adaexplore.core.facts import InputForm, OutputForm, ReferenceProducts, WorkloadFacts
 from adaexplore.core.problem import Precision, Problem, Tolerance, Workload
-from adaexplore.evaluate.timing.baselines import Baselines, why_not_built
+from adaexplore.core.verdict.facts import InputForm, OutputForm, ReferenceProducts, WorkloadFacts
+from adaexplore.evaluate.timing.baselines.built import Baselines, why_not_built
 from adaexplore.evaluate.timing.clock import clock_for
 from adaexplore.evaluate.timing.fresh import FreshInputs
 from adaexplore.evaluate.timing.products import measure_products, trace
 from adaexplore.evaluate.timing.roofline import RooflineModel, measure_peaks, work_of
 from adaexplore.evaluate.truth.compare import deviation, exact, near, share_within, unlikeness
+from adaexplore.evaluate.truth.device_memory.turns import turn_for_truths, wanted_for_truths
 from adaexplore.evaluate.truth.forms import input_forms, output_forms
 from adaexplore.evaluate.truth.runs import ReferenceRuns
 from adaexplore.evaluate.truth.truth import CheckedSet, Truths
-from adaexplore.evaluate.truth.turns import turn_for_truths, wanted_for_truths
 from adaexplore.evaluate.wire.tensors import fingerprint, share
 from adaexplore.sandbox.user.randomness import draws_random
 from adaexplore.sandbox.user.user_code import Instance

@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from adaexplore.core.evaluation import Autotuning, TriedConfiguration
+from adaexplore.core.verdict.evaluation import Autotuning, TriedConfiguration
 from adaexplore.evaluate.wire.kernel_messages import TunedConfiguration, TunedKernel
 
 MAX_KERNELS = 4

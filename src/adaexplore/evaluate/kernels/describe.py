@@ -11,8 +11,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from adaexplore.core.descriptor import Descriptor
-from adaexplore.core.evaluation import Profile, Roofline
+from adaexplore.core.verdict.descriptor import Descriptor
+from adaexplore.core.verdict.evaluation import Profile, Roofline
 from adaexplore.evaluate.kernels.instructions import of_source
 from adaexplore.evaluate.wire.kernel_messages import LaunchedKernels
 from adaexplore.languages.fingerprint import fingerprint

@@ -13,8 +13,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from adaexplore.core.evaluation import KernelUse, Launch, Origin, Profile
 from adaexplore.core.problem import Language
+from adaexplore.core.verdict.evaluation import KernelUse, Launch, Origin, Profile
 from adaexplore.evaluate.kernels.autotuned import read_autotunings
 from adaexplore.evaluate.kernels.profiler import OUTSIDE
 from adaexplore.evaluate.wire.kernel_messages import (

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.descriptor import Descriptor
-from adaexplore.core.evaluation import Estimate, Failed, Fault
 from adaexplore.core.problem import Precision, Problem
+from adaexplore.core.verdict.descriptor import Descriptor
+from adaexplore.core.verdict.evaluation import Estimate, Failed, Fault
 from adaexplore.evaluate.judge.conversation import Conversation, Stop
 from adaexplore.evaluate.judge.failures import died
 from adaexplore.evaluate.kernels.describe import OwnKernels, Part, describe

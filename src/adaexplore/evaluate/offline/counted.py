@@ -6,8 +6,8 @@ import contextlib
 from dataclasses import replace
 from tempfile import TemporaryDirectory
 
-from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.problem import Problem
+from adaexplore.core.verdict.facts import ReferenceFacts
 from adaexplore.evaluate.offline.full_size import full_size
 from adaexplore.evaluate.timing.roofline import PACKED_BYTES, Peaks, RooflineModel, Work
 

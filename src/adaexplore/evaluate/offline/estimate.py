@@ -17,8 +17,8 @@ from typing import Any
 
 import torch
 
-from adaexplore.core.evaluation import BoundBy, Estimate
 from adaexplore.core.problem import PRECISIONS, Precision, TargetName
+from adaexplore.core.verdict.evaluation import BoundBy, Estimate
 from adaexplore.evaluate.kernels.capture import CapturedLaunch
 from adaexplore.evaluate.kernels.count import Op
 from adaexplore.evaluate.kernels.targets import Target

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.uses import Use
-from adaexplore.evaluate.judge.local import LocalEvaluator
+from adaexplore.core.verdict.uses import Use
+from adaexplore.evaluate.judge.evaluators.local import LocalEvaluator
 
 
 class OfflineEvaluator(LocalEvaluator):

@@ -9,9 +9,9 @@ from typing import Any
 
 from adaexplore.core import codec
 from adaexplore.core.errors import BadProblemError
-from adaexplore.core.facts import InputForm, OutputForm
-from adaexplore.core.gradients import Gradients
 from adaexplore.core.problem import Problem, Workload
+from adaexplore.core.verdict.facts import InputForm, OutputForm
+from adaexplore.core.verdict.gradients import Gradients
 from adaexplore.evaluate.kernels.count import OpCounter, bytes_of, without_values
 from adaexplore.evaluate.offline.estimate import work_of_op
 from adaexplore.evaluate.truth.forms import input_forms, output_forms

@@ -13,7 +13,8 @@ from typing import Any
 from adaexplore.core import codec
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.errors import BadProblemError, InfrastructureError
-from adaexplore.core.evaluation import (
+from adaexplore.core.problem import PRECISIONS, Problem
+from adaexplore.core.verdict.evaluation import (
     LAUNCHES_NONE,
     Cost,
     Estimate,
@@ -22,9 +23,8 @@ from adaexplore.core.evaluation import (
     Fault,
     Passed,
 )
-from adaexplore.core.evaluation_json import evaluation_to_json
-from adaexplore.core.facts import ReferenceFacts
-from adaexplore.core.problem import PRECISIONS, Problem
+from adaexplore.core.verdict.evaluation_json import evaluation_to_json
+from adaexplore.core.verdict.facts import ReferenceFacts
 from adaexplore.evaluate.judge.conversation import Conversation
 from adaexplore.evaluate.judge.diagnosis.waiting import waiting_labels
 from adaexplore.evaluate.judge.verdict import decided

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.evaluation import Estimate, Evaluation, Failed, Passed, WorkloadTiming
-from adaexplore.core.labels import CONSTANT_WEIGHTS
 from adaexplore.core.problem import Problem
+from adaexplore.core.verdict.evaluation import Estimate, Evaluation, Failed, Passed, WorkloadTiming
+from adaexplore.core.verdict.labels import CONSTANT_WEIGHTS
 from adaexplore.evaluate.judge.check import Reached
 from adaexplore.evaluate.judge.conversation import Conversation, Stop
 from adaexplore.evaluate.judge.diagnosis.profile import is_decoy

@@ -14,8 +14,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from adaexplore.core.evaluation import Conditions, Paired, Roofline, Timing
-from adaexplore.core.facts import ReferenceRoofline
+from adaexplore.core.verdict.evaluation import Conditions, Paired, Roofline, Timing
+from adaexplore.core.verdict.facts import ReferenceRoofline
 
 Interval = tuple[float, float]
 

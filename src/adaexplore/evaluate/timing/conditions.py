@@ -8,7 +8,7 @@ from typing import Protocol
 
 import torch
 
-from adaexplore.core.evaluation import Conditions
+from adaexplore.core.verdict.evaluation import Conditions
 
 _ASKED = ("clocks.sm", "temperature.gpu", "clocks_throttle_reasons.active")
 _REASONS = {  # nvml.h: nvmlClocksThrottleReason*, without idling and clocks set by hand

@@ -19,8 +19,14 @@ import torch
 from adaexplore.core.errors import BadProblemError
 from adaexplore.core.problem import Workload
 from adaexplore.evaluate.timing.turnstile.slots import Slots, kept_for, sums_over
-from adaexplore.evaluate.truth.inputs import freeze_marked, is_redrawn, marks_of, related, vary
-from adaexplore.evaluate.truth.structure import structure_of
+from adaexplore.evaluate.truth.given.inputs import (
+    freeze_marked,
+    is_redrawn,
+    marks_of,
+    related,
+    vary,
+)
+from adaexplore.evaluate.truth.given.structure import structure_of
 from adaexplore.evaluate.wire.tensors import (
     Layout,
     SharedRing,

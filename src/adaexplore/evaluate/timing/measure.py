@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 from types import MappingProxyType
 
-from adaexplore.core.evaluation import UNSEEN_US, Paired, Timing, is_wide
+from adaexplore.core.verdict.evaluation import UNSEEN_US, Paired, Timing, is_wide
 from adaexplore.evaluate.timing.rounds import (
     Round,
     TimeBlock,

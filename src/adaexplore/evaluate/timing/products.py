@@ -18,9 +18,9 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map, tree_map_only
 
-from adaexplore.core.facts import ReferenceProducts
 from adaexplore.core.problem import Precision
 from adaexplore.core.protocols.clock import Clock
+from adaexplore.core.verdict.facts import ReferenceProducts
 from adaexplore.evaluate.timing.clock import clock_for
 from adaexplore.evaluate.timing.operations import flop_formulas, runs_under
 from adaexplore.evaluate.timing.roofline import shortest_s

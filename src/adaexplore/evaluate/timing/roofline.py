@@ -18,11 +18,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from adaexplore.core.evaluation import BoundBy, Roofline
-from adaexplore.core.facts import ReferenceRoofline
-from adaexplore.core.labels import ALGEBRA
 from adaexplore.core.problem import Precision
 from adaexplore.core.protocols.clock import Clock
+from adaexplore.core.verdict.evaluation import BoundBy, Roofline
+from adaexplore.core.verdict.facts import ReferenceRoofline
+from adaexplore.core.verdict.labels import ALGEBRA
 from adaexplore.evaluate.kernels.count import bytes_of
 from adaexplore.evaluate.timing.operations import (
     CPU_SHAPES,
@@ -30,7 +30,7 @@ from adaexplore.evaluate.timing.operations import (
     operations_of,
     packed_product,
 )
-from adaexplore.evaluate.truth.pieces import computable
+from adaexplore.evaluate.truth.device_memory.pieces import computable
 from adaexplore.evaluate.truth.precision import baseline_scope, up_to
 from adaexplore.sandbox.user.user_code import Instance
 from adaexplore.sandbox.user.values import Inputs, flatten_outputs, map_tensors, tensors_of

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import torch
 
 from adaexplore.core.problem import PRECISIONS, Likeness, Precision, Tolerance
-from adaexplore.evaluate.truth.error_scale import ErrorScale, error_scale_of, row_length
-from adaexplore.evaluate.truth.pieces import (
+from adaexplore.evaluate.truth.device_memory.pieces import (
     Marks,
     common_device,
     computable,
@@ -20,6 +19,7 @@ from adaexplore.evaluate.truth.pieces import (
     pieces,
     share_marked,
 )
+from adaexplore.evaluate.truth.error_scale import ErrorScale, error_scale_of, row_length
 from adaexplore.evaluate.truth.precision import ELEMENT_FACTOR, NORM_FACTOR
 from adaexplore.evaluate.truth.selections import Ties, excused
 

@@ -15,7 +15,7 @@ import torch
 
 from adaexplore.core.problem import PRECISIONS, Precision
 from adaexplore.evaluate.truth.compare import Deviation, Truth, deviation
-from adaexplore.evaluate.truth.pieces import common_device, part_of, pieces
+from adaexplore.evaluate.truth.device_memory.pieces import common_device, part_of, pieces
 from adaexplore.evaluate.truth.reference_runs import ReferenceRun
 
 _NEAR = 8.0  # a variation of so many times what is allowed needs no tightening

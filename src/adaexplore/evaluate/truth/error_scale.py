@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from adaexplore.evaluate.truth.pieces import at_once
+from adaexplore.evaluate.truth.device_memory.pieces import at_once
 
 _FEW = 16  # fewer numbers have no typical size
 _SAMPLE = 64

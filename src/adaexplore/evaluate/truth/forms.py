@@ -8,8 +8,8 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor, nn
 
-from adaexplore.core.facts import InputForm, OutputForm
 from adaexplore.core.problem import Workload
+from adaexplore.core.verdict.facts import InputForm, OutputForm
 from adaexplore.sandbox.user.training import TrainingStep
 from adaexplore.sandbox.user.values import Inputs, NamedTensor, leaves_of
 

@@ -16,11 +16,11 @@ import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from adaexplore.core.labels import INTEGER_OUTPUT, OVERHEAD_BOUND
 from adaexplore.core.problem import PRECISIONS
+from adaexplore.core.verdict.labels import INTEGER_OUTPUT, OVERHEAD_BOUND
 from adaexplore.evaluate.truth.compare import Truth, deviation, exact
+from adaexplore.evaluate.truth.device_memory.pieces import common_device, part_of, share_marked
 from adaexplore.evaluate.truth.discrimination import passes, stand_ins
-from adaexplore.evaluate.truth.pieces import common_device, part_of, share_marked
 from adaexplore.evaluate.truth.runs import ReferenceRuns
 from adaexplore.evaluate.truth.truth import Truths
 from adaexplore.sandbox.user.user_code import is_out_of_memory

@@ -9,8 +9,8 @@ import torch
 
 from adaexplore.core.problem import Precision
 from adaexplore.evaluate.truth.compare import Deviation, deviation, exact
+from adaexplore.evaluate.truth.device_memory.pieces import Marks, part_of
 from adaexplore.evaluate.truth.error_scale import ErrorScale, error_scale_of
-from adaexplore.evaluate.truth.pieces import Marks, part_of
 from adaexplore.evaluate.truth.precision import ELEMENT_FACTOR, FLOOR
 from adaexplore.evaluate.truth.runs import ReferenceRuns
 from adaexplore.evaluate.truth.selections import Choice, Ties, excused

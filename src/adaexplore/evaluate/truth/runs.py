@@ -14,7 +14,7 @@ from adaexplore.core.errors import BadProblemError
 from adaexplore.core.problem import Precision, Problem, Workload
 from adaexplore.evaluate.truth.casts import FLOAT32, NARROW, WideCasts, casts_for_precision
 from adaexplore.evaluate.truth.compare import exact
-from adaexplore.evaluate.truth.pieces import computable, kept
+from adaexplore.evaluate.truth.device_memory.pieces import computable, kept
 from adaexplore.evaluate.truth.precision import baseline_scope, up_to
 from adaexplore.evaluate.truth.selections import Selections
 from adaexplore.evaluate.truth.steps import Steps

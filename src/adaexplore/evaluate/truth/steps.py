@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from adaexplore.evaluate.truth.pieces import computable
+from adaexplore.evaluate.truth.device_memory.pieces import computable
 
 _aten = torch.ops.aten
 _ROUNDING = {

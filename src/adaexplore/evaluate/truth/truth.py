@@ -12,20 +12,20 @@ from adaexplore.core.errors import BadProblemError
 from adaexplore.core.problem import PRECISIONS, Precision
 from adaexplore.evaluate.truth.casts import FLOAT32
 from adaexplore.evaluate.truth.compare import LOOSEST, Deviation, Truth, bounds_from
-from adaexplore.evaluate.truth.constants import (
+from adaexplore.evaluate.truth.device_memory.pieces import all_finite
+from adaexplore.evaluate.truth.device_memory.room import room_on
+from adaexplore.evaluate.truth.device_memory.turns import let_others_time
+from adaexplore.evaluate.truth.discrimination import discriminating, narrowed
+from adaexplore.evaluate.truth.given.constants import (
     MovedConstants,
     constant_weights,
     constants_moved,
     move_by_name,
 )
-from adaexplore.evaluate.truth.discrimination import discriminating, narrowed
-from adaexplore.evaluate.truth.inputs import InputSet, InputSets, names_nan
-from adaexplore.evaluate.truth.pieces import all_finite
+from adaexplore.evaluate.truth.given.inputs import InputSet, InputSets, names_nan
 from adaexplore.evaluate.truth.precision import NORM_FACTOR, floors
 from adaexplore.evaluate.truth.reference_runs import ReferenceRun, reference_runs
-from adaexplore.evaluate.truth.room import room_on
 from adaexplore.evaluate.truth.runs import ReferenceRuns, SizeDependsOnDataError
-from adaexplore.evaluate.truth.turns import let_others_time
 from adaexplore.evaluate.wire.tensors import SharedTensor, fingerprint, share
 from adaexplore.sandbox.user.values import Inputs, map_tensors, tensors_of
 

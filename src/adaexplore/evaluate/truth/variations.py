@@ -8,13 +8,13 @@ import torch
 
 from adaexplore.core.problem import Precision
 from adaexplore.evaluate.truth.compare import Deviation, deviation
+from adaexplore.evaluate.truth.device_memory.pieces import all_marks, part_of, share_marked
+from adaexplore.evaluate.truth.device_memory.turns import let_others_time
 from adaexplore.evaluate.truth.error_scale import ErrorScale
-from adaexplore.evaluate.truth.pieces import all_marks, part_of, share_marked
 from adaexplore.evaluate.truth.precision import FLOOR
 from adaexplore.evaluate.truth.runs import Noise, ReferenceRuns
 from adaexplore.evaluate.truth.selections import Otherwise, Room, Selections, Ties, excused
 from adaexplore.evaluate.truth.steps import Codes, Moved, Shifted, Steps
-from adaexplore.evaluate.truth.turns import let_others_time
 from adaexplore.sandbox.user.values import Inputs
 
 NOISE: dict[Precision, float] = {"fp32": 2.0**-15, "tf32": 2.0**-8, "half": 2.0**-7}

@@ -11,8 +11,8 @@ import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from adaexplore.core.evaluation import Fault
 from adaexplore.core.text.headline import MOST_CHARS, headline
+from adaexplore.core.verdict.evaluation import Fault
 from adaexplore.evaluate.wire.messages import Place, Raised
 
 _TRACEBACK_CHARS = 20_000

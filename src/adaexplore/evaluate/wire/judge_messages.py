@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from adaexplore.core.problem import Language
-from adaexplore.core.uses import Use
+from adaexplore.core.verdict.uses import Use
 from adaexplore.evaluate.wire.messages import Request
 
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, get_args
 
 from adaexplore.core import codec
-from adaexplore.core.gradients import Gradients
 from adaexplore.core.problem import Access, Mode, Precision
+from adaexplore.core.verdict.gradients import Gradients
 
 Pickled = str
 """A base64-encoded pickle, which only travels from the judge to a candidate's process."""

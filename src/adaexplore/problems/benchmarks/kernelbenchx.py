@@ -10,9 +10,9 @@ from typing import Any
 
 from adaexplore.core.bench import TheirVerdict
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.labels import FLOAT_WORK
 from adaexplore.core.problem import Likeness
 from adaexplore.core.protocols.benchmark import Answer, BenchmarkNeeds, BenchmarkTask, Exclusion
+from adaexplore.core.verdict.labels import FLOAT_WORK
 from adaexplore.problems.benchmarks.forms import read_text
 from adaexplore.problems.benchmarks.scripted.answer import (
     implementation,

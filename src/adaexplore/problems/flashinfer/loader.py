@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from adaexplore.core.errors import BadProblemError
-from adaexplore.core.labels import SYNTHESIZED
 from adaexplore.core.problem import Access, Problem, Tolerance, Workload
 from adaexplore.core.protocols.loader import LoadOptions
+from adaexplore.core.verdict.labels import SYNTHESIZED
 from adaexplore.problems.access import digest_of
 from adaexplore.problems.declared import Declared, declared_in, with_declared
 from adaexplore.problems.flashinfer.choice import DEFAULT_TIMED, DEFAULT_WORKLOADS, chosen

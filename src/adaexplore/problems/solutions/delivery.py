@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from adaexplore.core.environment import Environment
-from adaexplore.core.evaluation import Evaluation
 from adaexplore.core.problem import Language, Mode, Workload
+from adaexplore.core.verdict.evaluation import Evaluation
 from adaexplore.problems.solutions.specification import Specification
 
 AUTHOR = "adaexplore"

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.evaluation import NOT_COMPILED, Evaluation, Passed, Timing
+from adaexplore.core.verdict.evaluation import NOT_COMPILED, Evaluation, Passed, Timing
 
 _PLACE = re.compile(r"(?:.*/)?level_?(?P<level>\d+)/(?P<file>(?P<number>\d+)_[^/]+\.py)")
 EAGER, STRONGEST = "baseline_eager.json", "baseline_strongest.json"

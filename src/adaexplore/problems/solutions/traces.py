@@ -12,7 +12,8 @@ from datetime import UTC, datetime
 from pathlib import PurePath
 from typing import Any
 
-from adaexplore.core.evaluation import (
+from adaexplore.core.problem import Workload
+from adaexplore.core.verdict.evaluation import (
     Evaluation,
     Failed,
     FailureStatus,
@@ -21,8 +22,7 @@ from adaexplore.core.evaluation import (
     Timing,
     WorkloadTiming,
 )
-from adaexplore.core.evaluation_json import evaluation_to_json
-from adaexplore.core.problem import Workload
+from adaexplore.core.verdict.evaluation_json import evaluation_to_json
 from adaexplore.core.version import __version__
 from adaexplore.problems.flashinfer.schema import SAFETENSORS
 from adaexplore.problems.solutions.delivery import Delivery, LeftOut

@@ -8,11 +8,11 @@ from typing import Any
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.evaluation import rank
 from adaexplore.core.node import Node
 from adaexplore.core.problem import Language
 from adaexplore.core.proposal import Proposal
 from adaexplore.core.protocols.proposer import Context, Dialogue
+from adaexplore.core.verdict.evaluation import rank
 from adaexplore.propose.compiler.families import Family, families, knobs
 from adaexplore.propose.compiler.identity import fingerprint
 from adaexplore.propose.compiler.patches import launch_patches

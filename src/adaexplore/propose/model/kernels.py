@@ -7,11 +7,11 @@ import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from adaexplore.core.config import Feedback
-from adaexplore.core.evaluation import Estimate, Evaluation, Passed, rank
 from adaexplore.core.node import Node
 from adaexplore.core.protocols.proposer import Context
+from adaexplore.core.settings.config import Feedback
 from adaexplore.core.text.feedback import render, verdict, without_autotunings
+from adaexplore.core.verdict.evaluation import Estimate, Evaluation, Passed, rank
 
 _CONTEXT_LINES = 2
 _MAX_TRIED = 8  # lines of a prompt

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from adaexplore.core.facts import ReferenceFacts
-from adaexplore.core.labels import OVERHEAD_BOUND
 from adaexplore.core.problem import Problem
+from adaexplore.core.verdict.facts import ReferenceFacts
+from adaexplore.core.verdict.labels import OVERHEAD_BOUND
 from adaexplore.languages import examples_of
 
 _KINDS: tuple[tuple[str, re.Pattern[str]], ...] = (

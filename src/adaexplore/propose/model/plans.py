@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from adaexplore.core.evaluation import Passed
 from adaexplore.core.node import Node
 from adaexplore.core.protocols.proposer import Context
+from adaexplore.core.verdict.evaluation import Passed
 from adaexplore.propose.model.answers import one_line
 from adaexplore.propose.model.kernels import judged_before
 

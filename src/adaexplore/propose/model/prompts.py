@@ -10,15 +10,15 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from adaexplore.core.config import Feedback
 from adaexplore.core.environment import Environment
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.evaluation import Failed, Fault, Passed
-from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.node import Node
 from adaexplore.core.problem import LANGUAGES, Language, Problem
 from adaexplore.core.protocols.proposer import Outline
+from adaexplore.core.settings.config import Feedback
 from adaexplore.core.text.units import relative_error
+from adaexplore.core.verdict.evaluation import Failed, Fault, Passed
+from adaexplore.core.verdict.facts import ReferenceFacts
 from adaexplore.languages import DIALECTS, notes_of
 from adaexplore.llm.templating import Templates, read_templates
 from adaexplore.propose.model.hardware import hardware_of

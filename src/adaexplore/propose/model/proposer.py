@@ -10,12 +10,12 @@ from functools import partial
 from typing import TypeVar
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.config import Config
-from adaexplore.core.evaluation import Passed
 from adaexplore.core.node import Node
 from adaexplore.core.proposal import Proposal
 from adaexplore.core.protocols.client import Prompt, Reply
 from adaexplore.core.protocols.proposer import Context, Dialogue, Outline, OutlineFlow
+from adaexplore.core.settings.config import Config
+from adaexplore.core.verdict.evaluation import Passed
 from adaexplore.llm.code import ReplyError
 from adaexplore.propose.model.answers import (
     ReadReply,

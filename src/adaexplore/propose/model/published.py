@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from adaexplore.core.evaluation import NOT_COMPILED, Evaluation, Failed, Passed, Timing
 from adaexplore.core.node import Node
 from adaexplore.core.text.units import duration_us, speedup
+from adaexplore.core.verdict.evaluation import NOT_COMPILED, Evaluation, Failed, Passed, Timing
 from adaexplore.propose.model.kernels import KernelView, kernel_view
 from adaexplore.propose.model.prompts import Briefing, Prompts, Turn, large_task
 from adaexplore.propose.model.sections import SectionedPrompt

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.evaluation import Estimate, Evaluation, Failed, Passed, Timing
 from adaexplore.core.node import Node
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
 from adaexplore.core.protocols.proposer import Outline
+from adaexplore.core.verdict.evaluation import Estimate, Evaluation, Failed, Passed, Timing
 from adaexplore.propose.model.plans import PlanItem
 from adaexplore.propose.model.prompts import Briefing, Prompts, Turn
 

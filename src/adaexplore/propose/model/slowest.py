@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from adaexplore.core.evaluation import Evaluation, KernelUse, Launch, Passed
-from adaexplore.core.facts import ReferenceRoofline
 from adaexplore.core.problem import Precision
 from adaexplore.core.text.units import amount, duration_us, share
+from adaexplore.core.verdict.evaluation import Evaluation, KernelUse, Launch, Passed
+from adaexplore.core.verdict.facts import ReferenceRoofline
 from adaexplore.propose.model.hardware import Hardware
 
 _WARP = 32

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.evaluation import Evaluation, Passed, Timing
 from adaexplore.core.node import Node
 from adaexplore.core.proposal import Proposal
 from adaexplore.core.protocols.proposer import Context, Dialogue
+from adaexplore.core.verdict.evaluation import Evaluation, Passed, Timing
 from adaexplore.propose.tuner.space import Space, space_of
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from adaexplore.core.bench import BenchVerdict
-from adaexplore.core.evaluation import Passed
-from adaexplore.core.labels import ALGEBRA, set_apart
+from adaexplore.core.verdict.evaluation import Passed
+from adaexplore.core.verdict.labels import ALGEBRA, set_apart
 from adaexplore.report.bands import BandsChart, Speed, bands_charts
 from adaexplore.report.bench.summary import BenchSummary, timing_of
 from adaexplore.report.bench.tables import problem_name

@@ -9,9 +9,9 @@ from statistics import fmean
 from typing import Any
 
 from adaexplore.core.bench import BenchEntry, BenchVerdict, LeftOutAnswer
-from adaexplore.core.evaluation import Passed, Timing
-from adaexplore.core.evaluation_json import evaluation_to_json
-from adaexplore.core.labels import ALGEBRA, set_apart
+from adaexplore.core.verdict.evaluation import Passed, Timing
+from adaexplore.core.verdict.evaluation_json import evaluation_to_json
+from adaexplore.core.verdict.labels import ALGEBRA, set_apart
 from adaexplore.report.averages import Averages, averages
 
 

@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from adaexplore.core.bench import BenchVerdict, TheirVerdict
-from adaexplore.core.evaluation import Passed
+from adaexplore.core.verdict.evaluation import Passed
 from adaexplore.report import text
 from adaexplore.report.averages import FAST_P, Averages
 from adaexplore.report.bench.summary import BenchGroup, BenchSummary, BesideTheirs, timing_of

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from adaexplore.core.evaluation import Passed, Timing
-from adaexplore.core.evaluation_json import evaluation_to_json
-from adaexplore.core.labels import ALGEBRA, set_apart, winner_set_apart
 from adaexplore.core.problem import PRECISIONS, Precision
+from adaexplore.core.verdict.evaluation import Passed, Timing
+from adaexplore.core.verdict.evaluation_json import evaluation_to_json
+from adaexplore.core.verdict.labels import ALGEBRA, set_apart, winner_set_apart
 from adaexplore.report.averages import Averages, averages
 from adaexplore.report.calls import summed
 from adaexplore.report.run.headline import Verdict

@@ -9,9 +9,9 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from adaexplore.core.evaluation import Roofline, Timing
-from adaexplore.core.labels import ALGEBRA, winner_set_apart
 from adaexplore.core.text.feedback import LABELS
+from adaexplore.core.verdict.evaluation import Roofline, Timing
+from adaexplore.core.verdict.labels import ALGEBRA, winner_set_apart
 from adaexplore.report import text
 from adaexplore.report.averages import FAST_P, Averages
 from adaexplore.report.campaign.summary import CampaignGroup, CampaignSummary, CategoryRow, Result

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from adaexplore.core.labels import set_apart
 from adaexplore.core.problem import Precision
+from adaexplore.core.verdict.labels import set_apart
 from adaexplore.report.averages import NO_KERNEL_SPEEDUP
 from adaexplore.report.compare.arms import SearchArm
 from adaexplore.report.compare.comparison import (

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
 
-from adaexplore.core.evaluation import Timing
+from adaexplore.core.verdict.evaluation import Timing
 from adaexplore.report.averages import NO_KERNEL_SPEEDUP, averages
 from adaexplore.report.compare.arms import SearchArm
 from adaexplore.report.compare.comparison import (

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from adaexplore.core.environment import Environment
-from adaexplore.core.evaluation import Passed, Timing
 from adaexplore.core.node import START, Node, busy_s
 from adaexplore.core.problem import Problem
+from adaexplore.core.verdict.evaluation import Passed, Timing
 from adaexplore.report import text
 from adaexplore.report.run.diversity import DiversityPoint
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from adaexplore.core.ask import MANUAL, Exchange
-from adaexplore.core.evaluation import Passed
 from adaexplore.core.node import Node
+from adaexplore.core.verdict.evaluation import Passed
 from adaexplore.report.calls import CallTotals
 from adaexplore.report.run.exchanges import Exchanges
 

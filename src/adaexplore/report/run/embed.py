@@ -13,10 +13,10 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from adaexplore.core.evaluation import Estimate, Timing, rank
 from adaexplore.core.node import Node
 from adaexplore.core.text.feedback import render
 from adaexplore.core.text.units import share
+from adaexplore.core.verdict.evaluation import Estimate, Timing, rank
 from adaexplore.report import text
 from adaexplore.report.run.exchanges import new_messages
 from adaexplore.report.run.highlight import highlight, plain

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from adaexplore.core.evaluation import Estimate, Evaluation, Failed, Passed, Timing
-from adaexplore.core.labels import ALGEBRA, CONSTANT_WEIGHTS
 from adaexplore.core.leader import Leader, is_claimable, is_refuted
 from adaexplore.core.node import Node, best_correct
+from adaexplore.core.verdict.evaluation import Estimate, Evaluation, Failed, Passed, Timing
+from adaexplore.core.verdict.labels import ALGEBRA, CONSTANT_WEIGHTS
 from adaexplore.report import text
 
 Verdict = Literal[

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from adaexplore.core.evaluation import Passed
 from adaexplore.core.node import Node
 from adaexplore.core.text.units import speedup
+from adaexplore.core.verdict.evaluation import Passed
 
 
 def published_sentence(nodes: Iterable[Node]) -> str:

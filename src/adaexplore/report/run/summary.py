@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from adaexplore.core.environment import Environment
-from adaexplore.core.evaluation import Cost, Evaluation, Passed, Status, Timing, rank
-from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.leader import Leader, leader_of
 from adaexplore.core.node import ROOT_ID, START, Node
 from adaexplore.core.problem import Problem
+from adaexplore.core.verdict.evaluation import Cost, Evaluation, Passed, Status, Timing, rank
+from adaexplore.core.verdict.facts import ReferenceFacts
 from adaexplore.report.run.costs import Costs
 from adaexplore.report.run.diversity import DiversityPoint, sentence
 from adaexplore.report.run.exchanges import Exchanges

@@ -5,8 +5,8 @@ from __future__ import annotations
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from adaexplore.core.evaluation import Estimate, Passed, Timing
-from adaexplore.core.uses import DEFECTS
+from adaexplore.core.verdict.evaluation import Estimate, Passed, Timing
+from adaexplore.core.verdict.uses import DEFECTS
 from adaexplore.report import text
 from adaexplore.report.run.headline import Headline
 from adaexplore.report.run.summary import Row, Summary

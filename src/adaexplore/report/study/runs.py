@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from adaexplore.core.evaluation import Timing
 from adaexplore.core.node import StepKind
+from adaexplore.core.verdict.evaluation import Timing
 from adaexplore.report.campaign.summary import Result
 from adaexplore.report.compare.traces import RunTrace
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
 
-from adaexplore.core.evaluation import Timing
+from adaexplore.core.verdict.evaluation import Timing
 from adaexplore.report.averages import Averages, averages
 from adaexplore.report.compare.comparison import Pair
 from adaexplore.report.compare.standings import pair

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Protocol
 
 from adaexplore.core.bench import BenchEntry, BenchVerdict
-from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.evaluation import Evaluation, Failed
 from adaexplore.core.problem import PRECISIONS, Language, Precision
+from adaexplore.core.settings.config import Config
+from adaexplore.core.verdict.evaluation import Evaluation, Failed
 from adaexplore.problems.benchmarks.arguments import NO_COUNTERPART
 from adaexplore.run.api import read_source
 from adaexplore.run.workers import map_parallel

@@ -6,9 +6,9 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from adaexplore.core.config import Config
 from adaexplore.core.errors import BadProblemError
 from adaexplore.core.protocols.benchmark import BenchmarkTask, Exclusion
+from adaexplore.core.settings.config import Config
 from adaexplore.run.bench.order import place_task
 from adaexplore.run.session import load_problem
 from adaexplore.store.directory import write_files

@@ -11,18 +11,18 @@ from queue import SimpleQueue
 
 from adaexplore.core.bench import BenchVerdict
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment
 from adaexplore.core.errors import AdaExploreError, BadInputError, BadProblemError
-from adaexplore.core.evaluation import Failed
 from adaexplore.core.problem import Language, Precision, Problem
+from adaexplore.core.settings.config import Config
+from adaexplore.core.verdict.evaluation import Failed
 from adaexplore.run.api import read_source, syntax_failure
 from adaexplore.run.bench.judge import AnswerGroup, Verdicts, verdict_on
 from adaexplore.run.bench.own_tests import OwnTests
 from adaexplore.run.job import Servers
 from adaexplore.run.processes import describe, evaluator_on
 from adaexplore.run.session import device_of, load_problem
-from adaexplore.run.take_over import taking_over
+from adaexplore.run.verdicts.take_over import taking_over
 
 
 class LocalGroupJudge:

@@ -10,9 +10,9 @@ from itertools import chain, zip_longest
 from pathlib import Path
 
 from adaexplore.core.bench import BenchEntry, LeftOutAnswer
-from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.protocols.benchmark import Answer, Benchmark, BenchmarkTask
+from adaexplore.core.settings.config import Config
 from adaexplore.problems.benchmarks.selection import TaskSelection
 from adaexplore.store.bench import BenchManifest, create_bench
 

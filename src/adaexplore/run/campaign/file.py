@@ -13,11 +13,11 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from adaexplore.core.config import CAMPAIGN_DEFAULTS, DEFAULT_STEPS, Config
-from adaexplore.core.configure import Spelling, changes, make_config
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.files import why_unread
 from adaexplore.core.protocols.benchmark import Exclusion
+from adaexplore.core.settings.config import CAMPAIGN_DEFAULTS, DEFAULT_STEPS, Config
+from adaexplore.core.settings.configure import Spelling, changes, make_config
 from adaexplore.core.text.hints import near
 from adaexplore.memory.files import BUNDLED
 from adaexplore.problems.flashinfer.dataset import TASK, dataset_entries, entry_named, is_dataset

@@ -10,20 +10,20 @@ from pathlib import Path
 
 from adaexplore.core.ask import MANUAL
 from adaexplore.core.errors import AdaExploreError
-from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.node import Node, planned_steps
 from adaexplore.core.protocols.client import BudgetSpentError, ModelClient
 from adaexplore.core.protocols.listener import Listener
 from adaexplore.core.rule import Rule
 from adaexplore.core.text.units import prompts_wait
+from adaexplore.core.verdict.facts import ReferenceFacts
 from adaexplore.run.campaign.file import CampaignEntry
 from adaexplore.run.campaign.turns import Progress
 from adaexplore.run.job import Job, NewRun, Servers, Slice
 from adaexplore.run.learning.lessons import Lessons
+from adaexplore.run.outcome.winner import to_confirm
 from adaexplore.run.proposers import COMPILER, check_compiler, make_plan, with_starts
 from adaexplore.run.records import command
 from adaexplore.run.session import device_of, load_problem
-from adaexplore.run.winner import to_confirm
 from adaexplore.search.allocation import Arm
 from adaexplore.search.ensemble import gains
 from adaexplore.search.headroom import headroom, stop_reason

@@ -9,11 +9,11 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
-from adaexplore.core.config import Config
-from adaexplore.core.configure import option_name, words
 from adaexplore.core.errors import AdaExploreError, BadInputError, BadProblemError
 from adaexplore.core.node import busy_s
 from adaexplore.core.protocols.benchmark import Exclusion
+from adaexplore.core.settings.config import Config
+from adaexplore.core.settings.configure import option_name, words
 from adaexplore.report.campaign.summary import (
     CampaignSummary,
     Result,
@@ -33,9 +33,9 @@ from adaexplore.run.campaign.sessions import SharedSessions
 from adaexplore.run.campaign.turns import Campaign, Rules
 from adaexplore.run.job import Servers
 from adaexplore.run.learning.learn import Tell
+from adaexplore.run.outcome.results import summary_of, write_report
 from adaexplore.run.proposers import Plan, check, clock, make_plan, open_clients
 from adaexplore.run.recall import named_rules, require_recalled
-from adaexplore.run.results import summary_of, write_report
 from adaexplore.run.session import device_of, require_judges
 from adaexplore.run.starts import read_starts
 from adaexplore.store import is_run, open_run, read_run

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 
-from adaexplore.core.config import Config
 from adaexplore.core.problem import Problem
+from adaexplore.core.settings.config import Config
 from adaexplore.run.job import Servers
-from adaexplore.run.published_judge import beside_published
 from adaexplore.run.session import Session
+from adaexplore.run.verdicts.published_judge import beside_published
 
 
 @dataclass(eq=False, slots=True)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
 
-from adaexplore.core.config import Allocation
 from adaexplore.core.errors import (
     AdaExploreError,
     BadProblemError,
@@ -15,6 +14,7 @@ from adaexplore.core.errors import (
     InfrastructureError,
     RunInUseError,
 )
+from adaexplore.core.settings.config import Allocation
 from adaexplore.run.workers import Landed, Workers
 from adaexplore.search.allocation import Arm, choose_problem
 

@@ -10,9 +10,9 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError, NoClusterError
 from adaexplore.core.problem import Problem
+from adaexplore.core.settings.config import Config
 from adaexplore.core.version import __version__
 from adaexplore.run.cluster.device import Device, JudgingOrder
 from adaexplore.run.cluster.fleet import Fleet

@@ -16,11 +16,11 @@ from typing import Any, Literal
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.environment import Environment
 from adaexplore.core.errors import BadInputError, InfrastructureError
-from adaexplore.core.evaluation_json import evaluation_to_json
 from adaexplore.core.problem import Problem
-from adaexplore.core.uses import uses_to_json
+from adaexplore.core.verdict.evaluation_json import evaluation_to_json
+from adaexplore.core.verdict.uses import uses_to_json
 from adaexplore.core.version import __version__
-from adaexplore.evaluate.judge.pool import EvaluatorPool, evaluators_for
+from adaexplore.evaluate.judge.evaluators.pool import EvaluatorPool, evaluators_for
 from adaexplore.run.processes import describe, kind_of_evaluator, start_server
 from adaexplore.sandbox.cores import gpus_here
 from adaexplore.sandbox.gpus import VISIBLE, alone

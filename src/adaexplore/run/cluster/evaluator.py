@@ -9,10 +9,10 @@ from typing import Any, Literal
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.environment import Environment
 from adaexplore.core.errors import InfrastructureError
-from adaexplore.core.evaluation import Evaluation, Failed, Passed
-from adaexplore.core.evaluation_json import evaluation_from_json
-from adaexplore.core.facts import ReferenceFacts
-from adaexplore.core.uses import Use, uses_from_json
+from adaexplore.core.verdict.evaluation import Evaluation, Failed, Passed
+from adaexplore.core.verdict.evaluation_json import evaluation_from_json
+from adaexplore.core.verdict.facts import ReferenceFacts
+from adaexplore.core.verdict.uses import Use, uses_from_json
 from adaexplore.run.cluster.device import JudgingOrder
 from adaexplore.run.cluster.fleet import Fleet, ToughWorkError
 from adaexplore.run.cluster.remote import DeviceLostError, Remote

@@ -8,12 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from adaexplore.core.ask import MANUAL
-from adaexplore.core.config import Config
-from adaexplore.core.configure import make_config
 from adaexplore.core.errors import BadInputError, BadProblemError
+from adaexplore.core.settings.config import Config
+from adaexplore.core.settings.configure import make_config
 from adaexplore.memory.extract import Failure, failures_of
-from adaexplore.memory.sentences import errors_of
 from adaexplore.memory.techniques import technique_demands
+from adaexplore.memory.unchecked.sentences import errors_of
 from adaexplore.run.learning.attempts import TaskRun
 from adaexplore.run.learning.lessons import Way
 from adaexplore.run.learning.machine import Machine

@@ -10,11 +10,11 @@ from itertools import takewhile
 from pathlib import Path
 
 from adaexplore.core.ask import MANUAL
-from adaexplore.core.config import Config
 from adaexplore.core.errors import BadProblemError
-from adaexplore.core.evaluation import Status
 from adaexplore.core.problem import Problem
 from adaexplore.core.protocols.client import BudgetSpentError, ModelClient
+from adaexplore.core.settings.config import Config
+from adaexplore.core.verdict.evaluation import Status
 from adaexplore.run.job import Job, NewRun, Servers, Slice
 from adaexplore.run.proposers import Plan
 from adaexplore.run.workers import map_parallel

@@ -13,10 +13,10 @@ from typing import Any
 
 from adaexplore.core.ask import MANUAL
 from adaexplore.core.errors import BadInputError, BadProblemError
-from adaexplore.core.evaluation import Failed, Passed
 from adaexplore.core.files import write_whole
 from adaexplore.core.node import Node, planned_steps
 from adaexplore.core.protocols.client import BudgetSpentError, ModelClient
+from adaexplore.core.verdict.evaluation import Failed, Passed
 from adaexplore.run.job import Job, Servers, Slice
 from adaexplore.run.learning.attempts import TaskRun
 from adaexplore.run.learning.lessons import Lessons, Taught

@@ -18,7 +18,7 @@ from adaexplore.core.files import write_whole
 from adaexplore.core.rule import Rule, unchecked_rule
 from adaexplore.memory.extract import Failure
 from adaexplore.memory.files import load_memory
-from adaexplore.memory.sentences import (
+from adaexplore.memory.unchecked.sentences import (
     new_rule,
     read_same,
     read_sentence,

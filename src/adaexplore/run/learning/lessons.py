@@ -17,7 +17,7 @@ from adaexplore.memory.check import Checker
 from adaexplore.memory.extract import Failure, FailureGroup, case_id, counted, failures_of, grouped
 from adaexplore.memory.files import load_memory
 from adaexplore.memory.merge import merge_memories
-from adaexplore.memory.sentences import errors_of
+from adaexplore.memory.unchecked.sentences import errors_of
 from adaexplore.run.learning.learn import Tell, learn
 from adaexplore.run.learning.learn_published import learn_published
 from adaexplore.run.learning.prompt_files import Ask

@@ -9,12 +9,12 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
-from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError, BadProblemError
 from adaexplore.core.problem import Language, Problem, TargetName
 from adaexplore.core.protocols.evaluator import Evaluator
 from adaexplore.core.rule import Platform
-from adaexplore.evaluate.judge.local import LocalEvaluator
+from adaexplore.core.settings.config import Config
+from adaexplore.evaluate.judge.evaluators.local import LocalEvaluator
 from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
 from adaexplore.memory.check import Checker
 from adaexplore.run.processes import PRELOAD, PRELOAD_OFFLINE

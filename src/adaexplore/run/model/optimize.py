@@ -11,11 +11,11 @@ from typing import Any
 import torch
 from torch import nn
 
-from adaexplore.core.config import CAMPAIGN_DEFAULTS, DEFAULT_STEPS, Config
-from adaexplore.core.configure import make_config, option_name
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.ranking import ModelRanking, RankedGroup
 from adaexplore.core.replacement import ModelOutcome
+from adaexplore.core.settings.config import CAMPAIGN_DEFAULTS, DEFAULT_STEPS, Config
+from adaexplore.core.settings.configure import make_config, option_name
 from adaexplore.model.calls import ModelCall, calls_of
 from adaexplore.model.graphs import CapturedCall, capture_call
 from adaexplore.model.placements import Placements
@@ -28,8 +28,8 @@ from adaexplore.report.model.tables import model_text
 from adaexplore.run.campaign.file import CampaignEntry, CampaignPlan, of_entry
 from adaexplore.run.campaign.job import ProgressRow
 from adaexplore.run.campaign.run import CampaignRun, begin_order, change_campaign
-from adaexplore.run.deliver import claimed_winner
 from adaexplore.run.model.ranked import MODULES, PAGE, RANKING, rank_again, rank_in_folder
+from adaexplore.run.outcome.deliver import claimed_winner
 from adaexplore.store import is_run, open_run, read_run
 from adaexplore.store.campaign import is_campaign, read_manifest
 

@@ -10,10 +10,10 @@ from typing import Any
 
 from torch import nn
 
-from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError, BadProblemError
 from adaexplore.core.problem import Problem
 from adaexplore.core.ranking import ModelRanking
+from adaexplore.core.settings.config import Config
 from adaexplore.model.calls import calls_of
 from adaexplore.model.program import program_of
 from adaexplore.model.rank import (

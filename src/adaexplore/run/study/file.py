@@ -13,9 +13,9 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from adaexplore.core.config import Config
-from adaexplore.core.configure import group_of, make_config, option_name
 from adaexplore.core.errors import BadInputError
+from adaexplore.core.settings.config import Config
+from adaexplore.core.settings.configure import group_of, make_config, option_name
 from adaexplore.run.campaign.file import (
     OF_CLIENTS,
     CampaignEntry,

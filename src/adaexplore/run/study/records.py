@@ -8,15 +8,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from adaexplore.core.evaluation import Passed, rank
 from adaexplore.core.node import START, Node
 from adaexplore.core.rule import Rule
+from adaexplore.core.verdict.evaluation import Passed, rank
 from adaexplore.memory.lint import lint
 from adaexplore.report.campaign.summary import CampaignSummary, Result
 from adaexplore.report.study.runs import StudyArmInfo, StudyRun, StudyStep
 from adaexplore.report.study.summary import StudySummary, summarize_study
 from adaexplore.run.campaign.file import CampaignEntry, CampaignPlan
-from adaexplore.run.comparison import chooser, trace_of
+from adaexplore.run.outcome.comparison import chooser, trace_of
 from adaexplore.run.proposers import Plan
 from adaexplore.search import SourceTraits, distance
 from adaexplore.store import RunRecord, Store, read_run

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from adaexplore.core.evaluation import Timing
 from adaexplore.core.node import ROOT_ID, Node
 from adaexplore.core.problem import Problem
+from adaexplore.core.verdict.evaluation import Timing
 from adaexplore.run.training.prompts import answer, feedback_prompt, task_prompt
 from adaexplore.run.training.recorded import RecordedRun
 from adaexplore.search.named_rewards import reward_of

@@ -6,9 +6,9 @@ must be the same wherever it is asked.
 
 from __future__ import annotations
 
-from adaexplore.core.evaluation import Evaluation, Failed
 from adaexplore.core.problem import Language, Precision
 from adaexplore.core.text.feedback import render
+from adaexplore.core.verdict.evaluation import Evaluation, Failed
 from adaexplore.languages import DIALECTS
 
 

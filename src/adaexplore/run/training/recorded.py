@@ -9,12 +9,12 @@ from pathlib import Path
 
 from adaexplore.core.ask import Exchange
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.evaluation import Evaluation, Passed, Timing
 from adaexplore.core.leader import is_claimable, leader_of
 from adaexplore.core.node import ROOT_ID, Node
 from adaexplore.core.problem import Problem
+from adaexplore.core.verdict.evaluation import Evaluation, Passed, Timing
 from adaexplore.run.campaign.file import CampaignPlan
-from adaexplore.run.winner import confirmed_of
+from adaexplore.run.outcome.winner import confirmed_of
 from adaexplore.search.named_rewards import is_decoy
 from adaexplore.store import read_run
 from adaexplore.store.campaign import is_campaign, read_manifest

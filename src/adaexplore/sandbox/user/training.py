@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from adaexplore.core.gradients import Gradients
+from adaexplore.core.verdict.gradients import Gradients
 from adaexplore.sandbox.user.values import Inputs, flatten_outputs, map_tensors, tensors_of
 
 UPSTREAM = "output_grads"

@@ -21,8 +21,8 @@ import torch
 from torch import Tensor, nn
 
 from adaexplore.core.errors import BadProblemError
-from adaexplore.core.gradients import Gradients
 from adaexplore.core.problem import Access, Mode, Problem, Workload
+from adaexplore.core.verdict.gradients import Gradients
 from adaexplore.sandbox.user.hang import limited
 from adaexplore.sandbox.user.imports import make_importable
 from adaexplore.sandbox.user.randomness import perturb, seeded

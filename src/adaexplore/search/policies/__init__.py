@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from adaexplore.core.config import Config
-from adaexplore.core.policies import PolicyName
 from adaexplore.core.protocols.policy import Policy
+from adaexplore.core.settings.config import Config
+from adaexplore.core.settings.policies import PolicyName
 from adaexplore.search.policies.archive import Archive
 from adaexplore.search.policies.beam import Beam
 from adaexplore.search.policies.irb import BestKernels

@@ -6,9 +6,9 @@ import math
 import random
 from collections import Counter, defaultdict
 
-from adaexplore.core.config import FOUNDERS, Config
 from adaexplore.core.node import ROOT_ID, StepKind
 from adaexplore.core.protocols.policy import Cell, Policy, Selection, Traits
+from adaexplore.core.settings.config import FOUNDERS, Config
 from adaexplore.core.tree import Tree
 from adaexplore.search.policies.ranking import Ranking
 from adaexplore.search.pool import diverse_pool

@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from collections import deque
 
-from adaexplore.core.config import Config
 from adaexplore.core.node import ROOT_ID
 from adaexplore.core.protocols.policy import Policy, Selection, Traits
+from adaexplore.core.settings.config import Config
 from adaexplore.core.tree import Tree
 
 

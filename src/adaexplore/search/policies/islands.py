@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 
-from adaexplore.core.config import Config
 from adaexplore.core.node import ROOT_ID
 from adaexplore.core.protocols.policy import Cell, Policy, Selection, Traits
+from adaexplore.core.settings.config import Config
 from adaexplore.core.tree import Tree
 from adaexplore.search.policies.ranking import Ranking, order
 from adaexplore.search.policy import step_kind

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 
-from adaexplore.core.config import Config
 from adaexplore.core.node import ROOT_ID
 from adaexplore.core.protocols.policy import Policy, Selection
+from adaexplore.core.settings.config import Config
 from adaexplore.core.tree import Tree
 
 

@@ -6,9 +6,9 @@ import math
 import random
 from dataclasses import dataclass
 
-from adaexplore.core.config import Config
 from adaexplore.core.node import ROOT_ID
 from adaexplore.core.protocols.policy import Policy, Selection, Traits
+from adaexplore.core.settings.config import Config
 from adaexplore.core.tree import Tree
 from adaexplore.search.policies.ranking import Ranking
 

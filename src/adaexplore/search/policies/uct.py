@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import random
 
-from adaexplore.core.config import Config
 from adaexplore.core.node import ROOT_ID, StepKind
 from adaexplore.core.protocols.policy import Policy, Selection
+from adaexplore.core.settings.config import Config
 from adaexplore.core.tree import Tree, Vertex
 from adaexplore.search.policy import step_kind
 

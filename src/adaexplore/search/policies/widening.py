@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adaexplore.core.config import Config
+from adaexplore.core.settings.config import Config
 from adaexplore.core.tree import Vertex
 from adaexplore.search.policies.uct import Uct
 

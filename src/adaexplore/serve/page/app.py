@@ -13,8 +13,8 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 
 from adaexplore.core.errors import BadInputError
-from adaexplore.serve.guard import BoundedBody, TimedProtocol
-from adaexplore.serve.listening import open_socket
+from adaexplore.serve.http.guard import BoundedBody, TimedProtocol
+from adaexplore.serve.http.listening import open_socket
 from adaexplore.serve.page.guard import FormGuard, require_loopback_host
 from adaexplore.serve.page.routes import Pages
 from adaexplore.serve.page.shelf import FolderShelf

@@ -12,16 +12,16 @@ from typing import Any
 
 from adaexplore.core.ask import MANUAL
 from adaexplore.core.errors import AdaExploreError, BadInputError
-from adaexplore.core.evaluation import Timing
-from adaexplore.core.limits import BudgetLimits
 from adaexplore.core.node import busy_s, planned_steps
+from adaexplore.core.settings.limits import BudgetLimits
+from adaexplore.core.verdict.evaluation import Timing
 from adaexplore.report import Summary
 from adaexplore.report.calls import CallTotals, summed
 from adaexplore.report.campaign.summary import CampaignSummary
 from adaexplore.report.run.html import page_variables
 from adaexplore.report.study.summary import StudySummary
 from adaexplore.run.campaign.recorded import recorded
-from adaexplore.run.results import summary_of
+from adaexplore.run.outcome.results import summary_of
 from adaexplore.serve.page.shelf import Entry
 from adaexplore.store import RunDirectory, read_run
 from adaexplore.store.campaign import read_manifest

@@ -17,7 +17,7 @@ from typing import IO, Literal, Protocol
 
 from adaexplore.core.ask import MANUAL
 from adaexplore.core.errors import BadInputError, RunInUseError
-from adaexplore.run.ask_files import (
+from adaexplore.run.asks.ask_files import (
     WaitingPrompt,
     ledger_of,
     require_left,

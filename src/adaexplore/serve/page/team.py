@@ -13,9 +13,9 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from adaexplore.core.errors import BadInputError
-from adaexplore.run.ask_files import WaitingPrompt
-from adaexplore.serve.access import AccessGate, require
+from adaexplore.run.asks.ask_files import WaitingPrompt
 from adaexplore.serve.accounts import Account
+from adaexplore.serve.http.access import AccessGate, require
 from adaexplore.serve.jobs import Jobs
 from adaexplore.serve.messages import RESUMABLE, SOURCE_CHARACTERS, JobInfo, PromptReply
 from adaexplore.serve.orders import continue_job

@@ -19,7 +19,7 @@ from adaexplore.report.run.embed import pair_json
 from adaexplore.report.run.html import SCRIPTS
 from adaexplore.report.run.summary import Row
 from adaexplore.report.study.html import page_variables as study_variables
-from adaexplore.run.comparison import compare_runs
+from adaexplore.run.outcome.comparison import compare_runs
 from adaexplore.serve.page.library import Figures, Library, pulse
 from adaexplore.serve.page.shelf import Entry, Shelf
 

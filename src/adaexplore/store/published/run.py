@@ -10,13 +10,13 @@ from typing import Any
 from pydantic import ValidationError
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.node import ROOT_ID, Node
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
 from adaexplore.core.protocols.store import RunRecord
+from adaexplore.core.settings.config import Config
 from adaexplore.store.exported import memory_store
 from adaexplore.store.published.layout import PublishedStep, name_of, reference_of, steps_in
 from adaexplore.store.published.verdicts import evaluation_of, hardware_of, metrics_of

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.evaluation import Failed, FailureStatus, Fault, PublishedVerdict
 from adaexplore.core.text.units import duration_us, speedup
+from adaexplore.core.verdict.evaluation import Failed, FailureStatus, Fault, PublishedVerdict
 from adaexplore.store.published.layout import read_json
 
 _PRINTED = re.compile(

@@ -2,7 +2,8 @@ from dataclasses import replace
 
 import pytest
 
-from adaexplore.core.evaluation import (
+from adaexplore.core.text.feedback import render, verdict, without_autotunings
+from adaexplore.core.verdict.evaluation import (
     Autotuning,
     Conditions,
     Estimate,
@@ -18,8 +19,7 @@ from adaexplore.core.evaluation import (
     Timing,
     TriedConfiguration,
 )
-from adaexplore.core.text.feedback import render, verdict, without_autotunings
-from adaexplore.core.uses import Use
+from adaexplore.core.verdict.uses import Use
 
 TIMING = Timing(
     312.0, (310.0, 314.0), {"eager": 624.0, "compile": 561.6}, 1.8, (1.76, 1.83), 2.0, 90

@@ -1,5 +1,5 @@
 from adaexplore.core.text.uses import describe_defects, describe_uses
-from adaexplore.core.uses import Use
+from adaexplore.core.verdict.uses import Use
 
 USES = (
     Use("pickle", "holds"),

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from adaexplore.core.evaluation import WAITING
+from adaexplore.core.verdict.evaluation import WAITING
 from adaexplore.evaluate.judge import activities
 from adaexplore.evaluate.judge.activities import Activities
 

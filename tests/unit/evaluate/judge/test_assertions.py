@@ -4,7 +4,7 @@ import pytest
 
 from adaexplore.core.errors import InfrastructureError
 from adaexplore.core.problem import Problem
-from adaexplore.evaluate.judge.local import LocalEvaluator
+from adaexplore.evaluate.judge.evaluators.local import LocalEvaluator
 
 PROBLEM = Problem("example", "class Model: ...", "triton", "cpu")
 

@@ -6,7 +6,7 @@ import pytest
 
 from adaexplore.evaluate.judge.diagnosis import constant_weights
 from adaexplore.evaluate.judge.diagnosis.constant_weights import use_of_constants
-from adaexplore.evaluate.truth.constants import MovedConstants
+from adaexplore.evaluate.truth.given.constants import MovedConstants
 
 SLOW, FAST = 200.0, 100.0
 

@@ -8,13 +8,13 @@ import pytest
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.errors import BadProblemError, InfrastructureError
-from adaexplore.core.evaluation import Failed, Passed, Timing
 from adaexplore.core.problem import Problem
-from adaexplore.core.uses import Use
+from adaexplore.core.verdict.evaluation import Failed, Passed, Timing
+from adaexplore.core.verdict.uses import Use
+from adaexplore.evaluate.judge.evaluators.local import LocalEvaluator
+from adaexplore.evaluate.judge.evaluators.pool import EvaluatorPool, evaluators_for
 from adaexplore.evaluate.judge.failures import out_of_room
-from adaexplore.evaluate.judge.local import LocalEvaluator
-from adaexplore.evaluate.judge.pool import EvaluatorPool, evaluators_for
-from adaexplore.evaluate.truth.room import FreeMemory
+from adaexplore.evaluate.truth.device_memory.room import FreeMemory
 
 ENOUGH_S = 20.0
 REFERENCE = """

@@ -2,8 +2,8 @@ import textwrap
 
 import pytest
 
-from adaexplore.core.facts import OutputForm, ReferenceFacts
 from adaexplore.core.problem import Problem
+from adaexplore.core.verdict.facts import OutputForm, ReferenceFacts
 from adaexplore.evaluate.judge.examine import job
 
 

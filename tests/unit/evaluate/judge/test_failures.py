@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from adaexplore.evaluate.judge.failures import COMPILING, LOADING, died, out_of_room, raised
-from adaexplore.evaluate.truth.room import FreeMemory
+from adaexplore.evaluate.truth.device_memory.room import FreeMemory
 from adaexplore.evaluate.wire.messages import Place, Raised
 from adaexplore.sandbox.process import WorkerDiedError
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from adaexplore.core.evaluation import Passed, Timing, WorkloadTiming
+from adaexplore.core.verdict.evaluation import Passed, Timing, WorkloadTiming
 from adaexplore.evaluate.judge.check import Reached
 from adaexplore.evaluate.judge.diagnosis import known_time
 from adaexplore.evaluate.judge.diagnosis.known_time import has_time_of

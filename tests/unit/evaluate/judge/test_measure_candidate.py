@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from adaexplore.core.evaluation import Timing
+from adaexplore.core.verdict.evaluation import Timing
 from adaexplore.evaluate.judge import measure
 from adaexplore.evaluate.judge.check import Reached
 from adaexplore.evaluate.judge.live_parents import LiveParent

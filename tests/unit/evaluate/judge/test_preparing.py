@@ -9,7 +9,7 @@ import torch
 from adaexplore.core.errors import BadProblemError
 from adaexplore.core.problem import Problem
 from adaexplore.evaluate.judge import judge
-from adaexplore.evaluate.truth.room import FreeMemory
+from adaexplore.evaluate.truth.device_memory.room import FreeMemory
 from adaexplore.evaluate.wire.judge_messages import Prepare
 from adaexplore.sandbox.lock import lock_file
 

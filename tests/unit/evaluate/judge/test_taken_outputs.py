@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from adaexplore.core.evaluation import Failed
+from adaexplore.core.verdict.evaluation import Failed
 from adaexplore.evaluate.judge.check import Reached
 from adaexplore.evaluate.judge.conversation import Stop
 from adaexplore.evaluate.judge.timed import TimedCandidate

@@ -12,8 +12,8 @@ from adaexplore.core import codec
 from adaexplore.core.problem import Problem, Workload
 from adaexplore.evaluate.judge import trials
 from adaexplore.evaluate.judge.trials import try_baselines
-from adaexplore.evaluate.timing.baselines_trial import BaselineTrial
-from adaexplore.evaluate.truth.room import FreeMemory
+from adaexplore.evaluate.timing.baselines.trial import BaselineTrial
+from adaexplore.evaluate.truth.device_memory.room import FreeMemory
 
 SOURCE = """
 import torch

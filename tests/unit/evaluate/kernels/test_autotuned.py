@@ -5,7 +5,7 @@ import importlib
 import pytest
 
 from adaexplore.core import codec
-from adaexplore.core.evaluation import Autotuning, TriedConfiguration
+from adaexplore.core.verdict.evaluation import Autotuning, TriedConfiguration
 from adaexplore.evaluate.kernels.autotuned import read_autotunings
 from adaexplore.evaluate.kernels.launches import watched_launches
 from adaexplore.evaluate.kernels.profile import read_profile

@@ -1,4 +1,4 @@
-from adaexplore.core.evaluation import KernelUse, Launch, Profile
+from adaexplore.core.verdict.evaluation import KernelUse, Launch, Profile
 from adaexplore.evaluate.kernels.describe import (
     OwnKernels,
     Part,

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from adaexplore.core.evaluation import Launch
+from adaexplore.core.verdict.evaluation import Launch
 from adaexplore.evaluate.kernels.launches import watched_launches
 from adaexplore.evaluate.kernels.profile import origin_of, own_kernels, read_profile
 from adaexplore.evaluate.kernels.profiler import OUTSIDE, kernels_in, poisoned_memory, profile_calls

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from adaexplore.core.evaluation import Estimate, Passed
+from adaexplore.core.verdict.evaluation import Estimate, Passed
 
 FOLDER = Path(__file__).parents[4] / "examples" / "training"
 FILES = sorted(FOLDER.glob("*.py"))

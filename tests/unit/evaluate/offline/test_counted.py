@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from adaexplore.core.facts import ReferenceFacts, ReferenceRoofline
 from adaexplore.core.problem import Checks, Problem
+from adaexplore.core.verdict.facts import ReferenceFacts, ReferenceRoofline
 from adaexplore.evaluate import counted_facts
 
 LINEAR = """\

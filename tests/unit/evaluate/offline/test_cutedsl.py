@@ -5,8 +5,8 @@ from contextlib import closing
 import pytest
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.evaluation import Fault
 from adaexplore.core.problem import Checks, Problem
+from adaexplore.core.verdict.evaluation import Fault
 from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
 from adaexplore.languages.cutedsl import host
 from adaexplore.run.processes import start_server

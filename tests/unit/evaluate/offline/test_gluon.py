@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.evaluation import NOT_COMPILED, Fault, rank
 from adaexplore.core.problem import Access, Checks, Problem
+from adaexplore.core.verdict.evaluation import NOT_COMPILED, Fault, rank
 from adaexplore.evaluate.kernels.ahead import compile_ahead
 from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
 from adaexplore.evaluate.wire.messages import Build

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.evaluation import Fault
 from adaexplore.core.problem import Access, Problem
+from adaexplore.core.verdict.evaluation import Fault
 from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
 from adaexplore.evaluate.wire.messages import Build, encode
 from adaexplore.languages import DIALECTS

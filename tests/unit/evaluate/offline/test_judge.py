@@ -12,7 +12,7 @@ from sources import (
     changed,
 )
 
-from adaexplore.core.evaluation import Estimate
+from adaexplore.core.verdict.evaluation import Estimate
 from adaexplore.evaluate.kernels.targets import TARGETS
 from adaexplore.evaluate.offline.estimate import least
 from fast_set import of_which_fast

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from adaexplore.core.evaluation import Conditions, Paired, Roofline, Timing
+from adaexplore.core.verdict.evaluation import Conditions, Paired, Roofline, Timing
 from adaexplore.evaluate.timing.combine import (
     combined,
     combined_roofline,

@@ -1,6 +1,6 @@
 import pytest
 
-from adaexplore.core.evaluation import Conditions
+from adaexplore.core.verdict.evaluation import Conditions
 from adaexplore.evaluate.timing.conditions import from_line, gauge_for
 
 

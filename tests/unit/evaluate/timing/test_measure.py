@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adaexplore.core.evaluation import is_wide
+from adaexplore.core.verdict.evaluation import is_wide
 from adaexplore.evaluate.timing.measure import (
     CANDIDATE,
     MeasuringEffort,

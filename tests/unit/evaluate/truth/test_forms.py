@@ -3,8 +3,8 @@ from types import SimpleNamespace
 import torch
 from torch import nn
 
-from adaexplore.core.facts import InputForm, ReferenceFacts, WorkloadFacts
 from adaexplore.core.problem import Workload
+from adaexplore.core.verdict.facts import InputForm, ReferenceFacts, WorkloadFacts
 from adaexplore.evaluate.truth.forms import input_forms
 from adaexplore.sandbox.user.training import TrainingStep
 from adaexplore.sandbox.user.values import Inputs

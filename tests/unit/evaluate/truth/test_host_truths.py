@@ -10,8 +10,9 @@ from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_mod
 from torch.utils._pytree import tree_leaves
 
 from adaexplore.core.problem import Likeness, Problem, Tolerance
-from adaexplore.evaluate.truth import mismatch, pieces, runs
+from adaexplore.evaluate.truth import mismatch, runs
 from adaexplore.evaluate.truth.compare import share_within, unlikeness
+from adaexplore.evaluate.truth.device_memory import pieces
 from adaexplore.evaluate.truth.labels import labels_of
 from adaexplore.evaluate.truth.mismatch import find_mismatch
 from adaexplore.evaluate.truth.runs import ReferenceRuns

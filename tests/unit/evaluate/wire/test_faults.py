@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from adaexplore.core.evaluation import Fault
 from adaexplore.core.text.headline import headline
+from adaexplore.core.verdict.evaluation import Fault
 from adaexplore.evaluate.wire.faults import describe, fault_of
 from adaexplore.evaluate.wire.messages import Place, Raised
 

@@ -19,8 +19,8 @@ import torch
 from torch.utils import _pytree as pytree
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.config import Config
 from adaexplore.core.problem import Mode, Problem, Workload
+from adaexplore.core.settings.config import Config
 from adaexplore.propose.compiler.identity import fingerprint
 from adaexplore.propose.compiler.job import run
 from adaexplore.run.session import open_session

@@ -10,11 +10,11 @@ import pytest
 import references
 
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.evaluation import Failed, Passed, Timing
 from adaexplore.core.node import Node, StepKind
 from adaexplore.core.problem import Checks, Precision, Problem
 from adaexplore.core.proposal import Proposal
 from adaexplore.core.protocols.proposer import Context
+from adaexplore.core.verdict.evaluation import Failed, Passed, Timing
 from adaexplore.propose.compiler.families import families, knobs
 from adaexplore.propose.compiler.identity import fingerprint
 from adaexplore.propose.compiler.proposer import JOB, CompilerProposer

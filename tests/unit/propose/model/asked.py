@@ -6,11 +6,19 @@ from typing import Any
 
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.environment import Environment
-from adaexplore.core.evaluation import Estimate, Evaluation, Failed, Fault, Passed, Roofline, Timing
-from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.node import Node
 from adaexplore.core.problem import Checks, Problem
 from adaexplore.core.proposal import Proposal
+from adaexplore.core.verdict.evaluation import (
+    Estimate,
+    Evaluation,
+    Failed,
+    Fault,
+    Passed,
+    Roofline,
+    Timing,
+)
+from adaexplore.core.verdict.facts import ReferenceFacts
 from adaexplore.propose.model.prompts import Briefing
 
 REFERENCE = '''"""A product with a ``` in its words."""

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 from asked import ESTIMATED, FAILED, PASSED, briefing, node, text
 
-from adaexplore.core.config import Config
-from adaexplore.core.evaluation import Autotuning, Failed, Profile, TriedConfiguration
 from adaexplore.core.protocols.client import Reply
 from adaexplore.core.protocols.proposer import Context
+from adaexplore.core.settings.config import Config
+from adaexplore.core.verdict.evaluation import Autotuning, Failed, Profile, TriedConfiguration
 from adaexplore.propose.model.prompts import Prompts
 from adaexplore.propose.model.proposer import ModelProposer
 from adaexplore.propose.model.published import PublishedPrompts

@@ -1,7 +1,7 @@
 import pytest
 
-from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.problem import LANGUAGES, Checks, Problem
+from adaexplore.core.verdict.facts import ReferenceFacts
 from adaexplore.propose.model.kinds import kind_of
 
 CONVOLUTIONS = "self.convs = nn.ModuleList(nn.Conv2d(8, 8, 3) for _ in range(9))"

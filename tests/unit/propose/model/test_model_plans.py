@@ -3,11 +3,11 @@
 import pytest
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.evaluation import Failed, Passed, Timing
 from adaexplore.core.node import Node
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
 from adaexplore.core.protocols.proposer import Context
+from adaexplore.core.verdict.evaluation import Failed, Passed, Timing
 from adaexplore.propose.model.plans import progress, read_plan
 
 ITEMS = ("fusion: the relu.", "tiling: 64 by 64.")

@@ -7,16 +7,16 @@ from typing import get_args
 import pytest
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment
-from adaexplore.core.evaluation import Failed, Passed, Timing
-from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.node import Node
-from adaexplore.core.policies import PolicyName
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
 from adaexplore.core.protocols.client import Prompt, Reply
 from adaexplore.core.protocols.proposer import Context
+from adaexplore.core.settings.config import Config
+from adaexplore.core.settings.policies import PolicyName
+from adaexplore.core.verdict.evaluation import Failed, Passed, Timing
+from adaexplore.core.verdict.facts import ReferenceFacts
 from adaexplore.propose.model.prompts import Briefing, Prompts
 from adaexplore.propose.model.proposer import ModelProposer
 from adaexplore.propose.model.published import PublishedPrompts

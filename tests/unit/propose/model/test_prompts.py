@@ -19,7 +19,10 @@ from asked import (
 )
 
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.evaluation import (
+from adaexplore.core.problem import LANGUAGES, Checks, Workload
+from adaexplore.core.text.feedback import render, verdict
+from adaexplore.core.text.units import estimated_tokens
+from adaexplore.core.verdict.evaluation import (
     Autotuning,
     Estimate,
     Failed,
@@ -28,9 +31,6 @@ from adaexplore.core.evaluation import (
     Profile,
     TriedConfiguration,
 )
-from adaexplore.core.problem import LANGUAGES, Checks, Workload
-from adaexplore.core.text.feedback import render, verdict
-from adaexplore.core.text.units import estimated_tokens
 from adaexplore.evaluate.kernels.targets import TARGETS
 from adaexplore.languages import notes_of
 from adaexplore.propose.model.patches import parse_patches

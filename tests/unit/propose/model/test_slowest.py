@@ -4,9 +4,9 @@ import pytest
 from asked import CPU, ESTIMATED, FACTS, FAILED, H200, PASSED, TIMING
 
 from adaexplore.core.environment import Environment
-from adaexplore.core.evaluation import KernelUse, Launch, Profile, WorkloadTiming
-from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.problem import Problem
+from adaexplore.core.verdict.evaluation import KernelUse, Launch, Profile, WorkloadTiming
+from adaexplore.core.verdict.facts import ReferenceFacts
 from adaexplore.propose.model.hardware import hardware_of
 from adaexplore.propose.model.slowest import slowest_kernel
 

@@ -5,11 +5,11 @@ import math
 import pytest
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.evaluation import Failed, Passed, Timing
 from adaexplore.core.node import Node
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
 from adaexplore.core.protocols.proposer import Context
+from adaexplore.core.verdict.evaluation import Failed, Passed, Timing
 from adaexplore.propose.tuner.proposer import UNFIT, VALUES, Tuner
 
 PROBLEM = Problem("example", "", "cpp", "cpu")

@@ -8,7 +8,7 @@ from hand_made import failed, passed
 from rich.console import Console
 
 from adaexplore.core.bench import BenchEntry, BenchVerdict, LeftOutAnswer, TheirVerdict
-from adaexplore.core.labels import ALGEBRA, OVERHEAD_BOUND
+from adaexplore.core.verdict.labels import ALGEBRA, OVERHEAD_BOUND
 from adaexplore.report.bench import chart
 from adaexplore.report.bench.html import render_bench
 from adaexplore.report.bench.summary import summarize_bench

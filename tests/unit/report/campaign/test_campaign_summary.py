@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from adaexplore.core.evaluation import Estimate, Passed
-from adaexplore.core.facts import ReferenceFacts
-from adaexplore.core.uses import Use
+from adaexplore.core.verdict.evaluation import Estimate, Passed
+from adaexplore.core.verdict.facts import ReferenceFacts
+from adaexplore.core.verdict.uses import Use
 from adaexplore.report import summarize
 from adaexplore.report.averages import averages
 from adaexplore.report.campaign import chart

@@ -7,8 +7,8 @@ from hand_made import PROBLEM, failed, node, passed
 from traced import reaching, steps, trace
 
 from adaexplore.core.environment import Environment
-from adaexplore.core.evaluation import Cost
 from adaexplore.core.problem import Checks
+from adaexplore.core.verdict.evaluation import Cost
 from adaexplore.report.compare.traces import judged_on, points, spelled
 from adaexplore.report.run.diversity import DiversityPoint
 

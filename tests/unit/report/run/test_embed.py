@@ -8,8 +8,8 @@ from hand_made import PROBLEM, call, estimated, failed, node, passed, run_info
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaexplore.core.evaluation import Failed
 from adaexplore.core.text.feedback import render
+from adaexplore.core.verdict.evaluation import Failed
 from adaexplore.report import summarize
 from adaexplore.report.run import embed
 

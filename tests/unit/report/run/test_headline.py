@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from hand_made import PROBLEM, estimated, failed, node, passed, run_info
 
-from adaexplore.core.evaluation import Estimate
-from adaexplore.core.facts import ReferenceFacts
+from adaexplore.core.verdict.evaluation import Estimate
+from adaexplore.core.verdict.facts import ReferenceFacts
 from adaexplore.report import summarize
 
 

@@ -7,8 +7,8 @@ import pytest
 from hand_made import PROBLEM, call, estimated, failed, node, on_two_workloads, passed, run_info
 
 from adaexplore.core.environment import Environment
-from adaexplore.core.facts import ReferenceFacts
-from adaexplore.core.uses import Use
+from adaexplore.core.verdict.facts import ReferenceFacts
+from adaexplore.core.verdict.uses import Use
 from adaexplore.report import summarize
 from adaexplore.report.calls import CallTotals
 from adaexplore.report.run.costs import Costs

@@ -4,7 +4,7 @@ from hand_made import PROBLEM, failed, node, passed, run_info
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaexplore.core.evaluation import Passed, rank
+from adaexplore.core.verdict.evaluation import Passed, rank
 from adaexplore.report import summarize
 
 evaluations = st.one_of(

@@ -6,9 +6,9 @@ from dataclasses import replace
 from hand_made import PROBLEM, estimated, failed, node, on_two_workloads, passed, run_info
 from rich.console import Console
 
-from adaexplore.core.evaluation import PublishedVerdict
-from adaexplore.core.facts import ReferenceFacts
-from adaexplore.core.uses import Use
+from adaexplore.core.verdict.evaluation import PublishedVerdict
+from adaexplore.core.verdict.facts import ReferenceFacts
+from adaexplore.core.verdict.uses import Use
 from adaexplore.report import summarize
 from adaexplore.report.calls import CallTotals
 from adaexplore.report.run.costs import Costs

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import flashinfer_files
-from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError
+from adaexplore.core.settings.config import Config
 from adaexplore.run.campaign.file import (
     CampaignEntry,
     CampaignPlan,

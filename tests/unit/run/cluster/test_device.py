@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.evaluation import Failed
-from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.problem import Problem
+from adaexplore.core.verdict.evaluation import Failed
+from adaexplore.core.verdict.facts import ReferenceFacts
 from adaexplore.run.cluster import device as device_module
 from adaexplore.run.cluster.device import Device, JudgingOrder, longest_canary_s
 

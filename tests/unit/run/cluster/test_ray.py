@@ -13,10 +13,10 @@ import pytest
 
 import adaexplore
 from adaexplore import Candidate, Proposal
-from adaexplore.core.config import Config
 from adaexplore.core.errors import BadProblemError, InfrastructureError
 from adaexplore.core.problem import Problem
 from adaexplore.core.protocols.listener import Evaluating, Notice
+from adaexplore.core.settings.config import Config
 from adaexplore.run.cluster.connection import Cluster, order_of
 from adaexplore.run.cluster.evaluator import ClusterEvaluator
 from adaexplore.run.cluster.fleet import Fleet

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment
-from adaexplore.core.evaluation import Failed, Mismatch, Passed, Timing
-from adaexplore.core.facts import ReferenceFacts
 from adaexplore.core.problem import Problem
 from adaexplore.core.protocols.client import BudgetSpentError, Reply
+from adaexplore.core.settings.config import Config
+from adaexplore.core.verdict.evaluation import Failed, Mismatch, Passed, Timing
+from adaexplore.core.verdict.facts import ReferenceFacts
 from adaexplore.memory.files import load_memory
 from adaexplore.run import job
 from adaexplore.run.learning.adaptation import task_config

@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.evaluation import Estimate, Failed, Fault, Passed
 from adaexplore.core.problem import Problem
 from adaexplore.core.protocols.client import BudgetSpentError, Reply
 from adaexplore.core.rule import Matcher, Platform
+from adaexplore.core.verdict.evaluation import Estimate, Failed, Fault, Passed
 from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
 from adaexplore.memory.check import Checker
 from adaexplore.memory.extract import Failure

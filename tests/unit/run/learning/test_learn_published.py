@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.evaluation import Failed
 from adaexplore.core.protocols.client import Reply
+from adaexplore.core.verdict.evaluation import Failed
 from adaexplore.memory.extract import Failure
 from adaexplore.memory.files import load_memory, save_memory
 from adaexplore.run.learning.learn_published import learn_published

@@ -7,8 +7,8 @@ import pytest
 from test_memory_files import RULE
 
 from adaexplore.core.errors import InfrastructureError
-from adaexplore.core.evaluation import Estimate, Failed, Fault, Passed
 from adaexplore.core.rule import Platform, Signature
+from adaexplore.core.verdict.evaluation import Estimate, Failed, Fault, Passed
 from adaexplore.memory.check import Checker
 from adaexplore.run.learning.rule_checks import check_rules
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from adaexplore.core.config import Config
 from adaexplore.core.errors import BadInputError
+from adaexplore.core.settings.config import Config
 from adaexplore.run.campaign.file import CampaignPlan
 from adaexplore.run.study.file import read_study_file
 

@@ -6,13 +6,13 @@ import pytest
 
 from adaexplore.core.ask import Ask, Exchange
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment
-from adaexplore.core.evaluation import Failed, Passed, Timing
 from adaexplore.core.node import START, Node
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
 from adaexplore.core.protocols.client import Message, Prompt, Reply
+from adaexplore.core.settings.config import Config
+from adaexplore.core.verdict.evaluation import Failed, Passed, Timing
 from adaexplore.memory.files import BUNDLED, load_memory, memory_path
 from adaexplore.memory.lint import lint
 from adaexplore.run.campaign.file import CampaignEntry, CampaignPlan

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 from adaexplore.core.ask import Ask, Exchange
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.config import Config
 from adaexplore.core.environment import Environment
-from adaexplore.core.evaluation import Failed, Paired, Passed, Timing
 from adaexplore.core.node import Node
 from adaexplore.core.problem import Problem
 from adaexplore.core.proposal import Proposal
 from adaexplore.core.protocols.client import Message, Prompt, Reply
+from adaexplore.core.settings.config import Config
+from adaexplore.core.verdict.evaluation import Failed, Paired, Passed, Timing
 from adaexplore.store import Confirmation, RunRecord, create_run
 
 SOURCE = """# SPDX-License-Identifier: MIT

@@ -7,7 +7,7 @@ import pytest
 
 from adaexplore.core.errors import BadProblemError
 from adaexplore.core.problem import Problem
-from adaexplore.evaluate.judge.local import LocalEvaluator
+from adaexplore.evaluate.judge.evaluators.local import LocalEvaluator
 from adaexplore.sandbox.user import hang
 from adaexplore.sandbox.user.hang import hung_at, limited
 

@@ -6,8 +6,8 @@ from collections import Counter, deque
 import pytest
 from policy_play import FakeTraits, Play
 
-from adaexplore.core.config import Config
 from adaexplore.core.node import ROOT_ID
+from adaexplore.core.settings.config import Config
 from adaexplore.search import POLICIES, Tree
 
 FOUNDERS = 8

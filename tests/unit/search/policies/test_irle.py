@@ -5,8 +5,8 @@ from collections import Counter
 import pytest
 from policy_play import Play
 
-from adaexplore.core.config import Config
 from adaexplore.core.node import ROOT_ID
+from adaexplore.core.settings.config import Config
 
 
 @pytest.mark.parametrize(("pool_size", "recent"), [(4, (7, 8)), (5, (7, 8)), (6, (6, 7, 8))])

@@ -5,8 +5,8 @@ import random
 import pytest
 from policy_play import Play
 
-from adaexplore.core.config import Config
 from adaexplore.core.node import ROOT_ID
+from adaexplore.core.settings.config import Config
 from adaexplore.search import POLICIES, context_ids, make_policy
 
 SPEEDUPS = [1.5, None, 1.2, 2.0, None, 1.7, 2.5, 1.1, None, 2.2, 1.9, 3.0]

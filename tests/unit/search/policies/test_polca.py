@@ -4,8 +4,8 @@ from collections import Counter
 
 from policy_play import Play
 
-from adaexplore.core.config import Config
 from adaexplore.core.node import ROOT_ID
+from adaexplore.core.settings.config import Config
 
 SMALL = Config(p_large=0.0)
 

@@ -12,9 +12,9 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 from policy_play import FakeTraits, Play
 
-from adaexplore.core.config import Config
 from adaexplore.core.node import ROOT_ID, StepKind
-from adaexplore.core.policies import PARAMETERS, PolicyName
+from adaexplore.core.settings.config import Config
+from adaexplore.core.settings.policies import PARAMETERS, PolicyName
 from adaexplore.search import POLICIES, Policy, Tree, context_ids, make_policy
 
 few_examples = examples(max_examples=12, deadline=None)  # for each test and each policy

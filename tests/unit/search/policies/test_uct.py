@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from random_trees import Step, grow, steps, subtree
 
-from adaexplore.core.config import Config
 from adaexplore.core.node import ROOT_ID
+from adaexplore.core.settings.config import Config
 from adaexplore.search import Selection, Tree
 from adaexplore.search.policies.uct import Uct, child_score, expand_score
 

@@ -3,8 +3,8 @@
 import pytest
 from policy_play import Play
 
-from adaexplore.core.config import Config
 from adaexplore.core.node import ROOT_ID
+from adaexplore.core.settings.config import Config
 
 
 @pytest.mark.parametrize(

@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from adaexplore.core.evaluation import Failed, Timing
-from adaexplore.core.labels import CONSTANT_WEIGHTS
+from adaexplore.core.verdict.evaluation import Failed, Timing
+from adaexplore.core.verdict.labels import CONSTANT_WEIGHTS
 from adaexplore.evaluate.judge.conversation import Conversation, Stop
 from adaexplore.evaluate.judge.reference import Reference
 from adaexplore.evaluate.judge.timed import TimedCandidate
 from adaexplore.evaluate.judge.verify import VerifiedCandidate, rebuild
 from adaexplore.evaluate.judge.workload import JudgedWorkload
 from adaexplore.evaluate.truth.compare import Deviation, near
-from adaexplore.evaluate.truth.constants import MovedConstants
+from adaexplore.evaluate.truth.given.constants import MovedConstants
 from adaexplore.evaluate.truth.runs import ReferenceRuns
 from adaexplore.evaluate.wire import messages as wire
 from adaexplore.evaluate.wire.tensors import Layout

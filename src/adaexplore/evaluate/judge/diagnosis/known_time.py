@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adaexplore.core.evaluation import Passed, Timing
+from adaexplore.core.verdict.evaluation import Passed, Timing
 from adaexplore.evaluate.judge.conversation import Conversation
 from adaexplore.evaluate.judge.reference import Reference
 from adaexplore.evaluate.judge.timed import TimedCandidate

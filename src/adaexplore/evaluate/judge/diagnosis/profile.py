@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import torch
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.evaluation import Profile
 from adaexplore.core.problem import Precision
+from adaexplore.core.verdict.evaluation import Profile
 from adaexplore.evaluate.judge.conversation import Conversation, Stop
 from adaexplore.evaluate.judge.reference import Reference
 from adaexplore.evaluate.judge.workload import JudgedWorkload

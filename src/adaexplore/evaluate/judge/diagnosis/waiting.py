@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.labels import WAITS_BY_LEAVE, WAITS_FOR_BLOCKS
 from adaexplore.core.problem import Problem
+from adaexplore.core.verdict.labels import WAITS_BY_LEAVE, WAITS_FOR_BLOCKS
 from adaexplore.evaluate.judge.conversation import Conversation, Stop
 from adaexplore.evaluate.judge.reference import Reference
 from adaexplore.evaluate.wire.kernel_messages import RunOccupied

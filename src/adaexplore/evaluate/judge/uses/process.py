@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.uses import Outcome
+from adaexplore.core.verdict.uses import Outcome
 from adaexplore.evaluate.judge.check import check_form
 from adaexplore.evaluate.judge.conversation import Conversation
 from adaexplore.evaluate.judge.load import first_call, form_of, load

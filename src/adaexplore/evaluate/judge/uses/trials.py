@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.evaluation import Failed, Fault
-from adaexplore.core.uses import OUTCOMES, Outcome, Use
+from adaexplore.core.verdict.evaluation import Failed, Fault
+from adaexplore.core.verdict.uses import OUTCOMES, Outcome, Use
 from adaexplore.evaluate.judge.conversation import Conversation, Stop
 from adaexplore.evaluate.judge.failures import died, overran
 from adaexplore.evaluate.judge.reference import Reference

@@ -12,8 +12,8 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from adaexplore.core.labels import INPUTS_CLONED, UNIFORM_INPUTS, WITHOUT_DROPOUT
 from adaexplore.core.problem import Workload
+from adaexplore.core.verdict.labels import INPUTS_CLONED, UNIFORM_INPUTS, WITHOUT_DROPOUT
 from adaexplore.problems.benchmarks.scripted.case import TimedCase, TimedSize, case_of, names_read
 from adaexplore.problems.benchmarks.scripted.forward import forward_of
 from adaexplore.problems.benchmarks.scripted.function import Function, UnusableError

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.labels import NO_INDEPENDENT_TRUTH
 from adaexplore.core.protocols.benchmark import OwnTest
+from adaexplore.core.verdict.labels import NO_INDEPENDENT_TRUTH
 from adaexplore.problems.benchmarks.forms import read_text
 from adaexplore.problems.benchmarks.scripted.answer import SEPARATOR, implementation, rows_in
 from adaexplore.problems.benchmarks.scripted.function import UnusableError

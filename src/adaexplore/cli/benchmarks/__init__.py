@@ -1,0 +1,1 @@
+"""The command for benchmarks, and kernels handed over to their own tools."""

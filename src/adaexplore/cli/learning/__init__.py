@@ -1,0 +1,1 @@
+"""The commands that learn, check and keep rules: adapt and memory."""

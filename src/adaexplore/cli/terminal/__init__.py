@@ -1,0 +1,1 @@
+"""Progress, tables and errors on the terminal."""

@@ -1,0 +1,1 @@
+"""Evaluators behind the Protocol: one judge, several as one, and recorded verdicts."""

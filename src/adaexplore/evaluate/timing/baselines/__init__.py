@@ -1,0 +1,1 @@
+"""The baselines: what is on offer, trials, and what is built and timed."""

@@ -1,0 +1,1 @@
+"""The memory that the making of truths takes: pieces, room and turns."""

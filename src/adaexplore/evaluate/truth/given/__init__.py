@@ -1,0 +1,1 @@
+"""What a reference is given: input sets, relations between inputs, and weights."""

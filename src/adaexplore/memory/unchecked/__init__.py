@@ -1,0 +1,1 @@
+"""Rules that nobody has checked: sentences, statements, and their wording."""

@@ -1,0 +1,1 @@
+"""What a run ends with: its winner, the uses of it, results, comparisons and deliveries."""

@@ -1,0 +1,1 @@
+"""Verdicts from elsewhere: an earlier evaluation, a shared cache, the published judge."""

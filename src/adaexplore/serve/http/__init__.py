@@ -1,0 +1,1 @@
+"""The HTTP side of the service: where it listens, who may ask, bounds, audit and metrics."""

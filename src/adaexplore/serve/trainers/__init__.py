@@ -1,0 +1,1 @@
+"""Protocols of trainers on the service: KernelGYM and OpenEnv."""
