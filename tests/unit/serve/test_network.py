@@ -1,6 +1,7 @@
 """A real `adaexplore serve` with TLS and behind a proxy, and clients that are not what they say."""
 
 import json
+import os
 import re
 import ssl
 import subprocess
@@ -228,6 +229,15 @@ def log_in(client: httpx.Client, origin: str, token: str, **headers: str) -> htt
     csrf = re.search(r'name="csrf" value="([0-9a-f]{64})"', page)[1]
     fields = {"csrf": csrf, "token": token}
     return client.post("/login", data=fields, headers={"Origin": origin, **headers})
+
+
+def test_a_service_in_a_folder_that_candidates_may_read_does_not_start(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    words = ("serve", "--folder", tmp_path / "s", "--port", "0")
+    ended = subprocess.run([*MAIN, *words], capture_output=True, text=True, timeout=60)
+    assert (ended.returncode, ended.stdout, len(ended.stderr.splitlines())) == (2, "", 1)
+    assert f"lies in {tmp_path}, which Python imports from" in ended.stderr
+    assert not (tmp_path / "s").exists()
 
 
 def test_a_service_whose_evaluation_cache_cannot_be_opened_does_not_start(tmp_path):

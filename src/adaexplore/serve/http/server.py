@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable
 from contextlib import ExitStack, closing
+from pathlib import Path
 
 import uvicorn
 from sqlalchemy import Engine
@@ -34,8 +37,8 @@ def run_service(
 
     `say` gets the address once the service listens there. Raises `BadInputError` where the service
     would be open to the network without TLS or a proxy, where it cannot listen, where another
-    service uses the folder, where its evaluation cache cannot be opened, and where problems by
-    strangers could not be confined, unless `trust_users`.
+    service uses the folder, where its evaluation cache cannot be opened, and, unless `trust_users`,
+    where problems by strangers could not be confined or could read the folder.
     """
     listening.check()
     missing = [] if trust_users else missing_for_strangers()
@@ -44,6 +47,8 @@ def run_service(
             f"problems by strangers cannot be confined here: {'; '.join(missing)}. Use another "
             "machine, or --trust-users if you would run the code of all users as yourself"
         )
+    if not trust_users:
+        _refuse_readable(settings.folder)
     hide()
     with ExitStack() as stack:
         make_folder(settings.folder)
@@ -57,6 +62,17 @@ def run_service(
         socket = stack.enter_context(closing(open_socket(listening.host, listening.port)))
         say(f"serving {settings.folder} at {listening.url(socket.getsockname()[1])}")
         uvicorn_server(settings, listening, engine).run([socket])
+
+
+def _refuse_readable(folder: Path) -> None:
+    """Refuse a folder below one that Python imports from, which every process may read."""
+    search = [*filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)), *sys.path[1:]]
+    for place in map(Path, filter(None, search)):
+        if folder.resolve().is_relative_to(place.resolve()):
+            raise BadInputError(
+                f"{folder} lies in {place}, which Python imports from, so candidates may read it; "
+                "name another --folder, or take it out of PYTHONPATH"
+            )
 
 
 def uvicorn_server(
