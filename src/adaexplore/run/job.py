@@ -227,6 +227,12 @@ class Job:
                 follow(self._search(directory, limits).finish_queued(), self._listener)
             return list(ask_files.write_prompts(directory, max(new(directory), 0), self.asks))
 
+    def check_replies(self) -> None:
+        """Raise `BadInputError` for a file beside the prompts that is no reply to one."""
+        if self.exists:
+            with read_run(self.path) as run:
+                ask_files.check_replies(run.store, self.asks)
+
     def waiting(self) -> list[int]:
         """Return the ids of the asks that wait for an answer."""
         if not self.exists:

@@ -164,6 +164,24 @@ def test_a_campaign_whose_prompts_are_answered_in_files(adaexplore, problems, tm
 
 
 @pytest.mark.slow
+def test_a_file_that_is_no_reply_is_refused_before_any_work(adaexplore, problems, tmp_path):
+    folder = tmp_path / "night"
+    words = ["--proposer", "manual", "--language", "cpp", "--steps", 1, "--run", folder]
+    adaexplore("campaign", *problems[:2], *FAST, *words)
+    source = problems[0].read_text().replace("class Model(", "class ModelNew(")
+    good, bad = (folder / "asks" / name / "1.1.reply.md" for name in ("one", "other"))
+    good.write_text(f"So.\n```python\n{source}```\n")
+    bad.write_text("")
+    refused = adaexplore("campaign", folder)
+    assert refused.code == 2
+    assert f"{bad}: is empty; write the reply into it" in refused.err
+    assert steps(folder)["one"] == 0
+    bad.unlink()
+    adaexplore("campaign", folder)
+    assert steps(folder)["one"] == 1
+
+
+@pytest.mark.slow
 def test_what_waits_for_answers_is_confirmed_once_the_budget_is_spent(
     adaexplore, problems, tmp_path
 ):

@@ -163,7 +163,7 @@ def test_a_run_goes_on_with_its_own_model_alone(adaexplore, script, tmp_path):
     assert "is missing, and the script makes other tensors here" in other.err
     script.write_text(SCRIPT.replace("nn.GELU()", "nn.SiLU()"))
     complaint = adaexplore("model", f"{script}:make", "--rank", "--run", run).complaint
-    assert "was begun with another model: Sequential differs" in complaint
+    assert "was begun with another model: Sequential differs; name another --run" in complaint
 
 
 def test_a_run_that_goes_on_refuses_what_it_cannot_change(adaexplore, script, tmp_path):

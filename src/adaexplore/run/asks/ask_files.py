@@ -81,6 +81,21 @@ def unanswered(store: Store, folder: Path) -> list[int]:
     return [i for i in opened if not (folder / f"{i}.{turns[i]}{REPLY_SUFFIX}").exists()]
 
 
+def check_replies(store: Store, folder: Path) -> None:
+    """Raise `BadInputError` for a file that is no reply, by its name or its text.
+
+    The texts of replies that were taken are not read.
+    """
+    waiting = {record.ask.id for record in store.asks("open")}
+    for file in sorted(folder.glob(f"*{REPLY_SUFFIX}")):
+        match = _NAME.fullmatch(file.name)
+        if match is None or int(match[1]) in waiting:
+            try:
+                read_reply(file)
+            except BadInputError as error:
+                raise BadInputError(f"{file}: {error}") from None
+
+
 def has_misnamed(folder: Path) -> bool:
     """Return True for a folder with a reply whose name matches no prompt."""
     return any(not _NAME.fullmatch(file.name) for file in folder.glob(f"*{REPLY_SUFFIX}"))

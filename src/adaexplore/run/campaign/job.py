@@ -157,6 +157,11 @@ class CampaignJob:
         left = 0 if waiting and not self._job.has_replies(waiting) else left
         return replace(progress, left=left, asked=len(waiting))
 
+    def check_replies(self) -> None:
+        """Raise `BadInputError` for a file beside the prompts that is no reply to one."""
+        if self._is_manual:
+            self._job.check_replies()
+
     def waits(self) -> str:
         """Return a line about the prompts that wait for answers, empty where none does."""
         waiting = len(self._job.waiting()) if self._is_manual else 0

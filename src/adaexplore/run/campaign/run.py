@@ -187,6 +187,8 @@ class CampaignRun:
             if not config.store:  # in a database, each problem has a lock
                 stack.enter_context(hold_lock(self.path))
             runs = [stack.enter_context(read_run(c.path)) for c in self._jobs if c.exists]
+            for job in self._jobs:  # before work that a bad reply would end half-way
+                job.check_replies()
             stores = [run.store for run in runs]
             shared.over = clock(self._limits, [n for store in stores for n in store.nodes()])
             plan = _plan(self._order)

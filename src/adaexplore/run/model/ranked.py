@@ -73,13 +73,18 @@ def rank_again(model: nn.Module, inputs: Any, config: Config) -> tuple[Path, Ran
     try:
         ranked = recapture(model, calls_of(inputs), ranking, options)
     except BadProblemError as error:
-        raise BadInputError(f"{path}: was begun with another model: {error}") from error
+        raise BadInputError(_another(path, str(error))) from error
     for name, problem in ranked.problems.items():
         before = (path / MODULES / name / "problem.py").read_text(encoding="utf-8")
         if program_of(before) != program_of(problem.captured.problem.source):
-            raise BadInputError(f"{path}: was begun with another model: {name} differs")
+            raise BadInputError(_another(path, f"{name} differs"))
         _put_back_missing(problem.captured.problem, path / MODULES / name)
     return path, ranked
+
+
+def _another(path: Path, difference: str) -> str:
+    """Return the complaint about a model that is not the one of a run."""
+    return f"{path}: was begun with another model: {difference}; name another --run for this one"
 
 
 def _put_back_missing(again: Problem, folder: Path) -> None:
