@@ -387,7 +387,8 @@ class TestOutput:
 
 WARNS = """
 import logging, sys, warnings
-from adaexplore.cli import main, printing
+from adaexplore.cli import main
+from adaexplore.cli.terminal import printing
 
 def show_table(_):
     warnings.warn("soon to be removed", FutureWarning)

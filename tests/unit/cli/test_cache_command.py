@@ -19,7 +19,7 @@ def test_a_second_command_takes_over_the_verdict_until_it_is_cleared(
     assert first["taken_over"] is None
     assert second["taken_over"].keys() == {"machine", "at"}
     assert (second["status"], second["reason"]) == (first["status"], first["reason"])
-    assert second["cost"] == {"wall_s": 0.0, "device_s": 0.0}
+    assert second["cost"] == {"wall_s": 0.0, "device_s": 0.0, "took_s": {}}
     assert adaexplore(*words).out.startswith("taken over from the evaluation cache: judged on ")
     assert adaexplore("cache", "size", place).out.startswith("verdicts: 1\n")
     assert adaexplore("cache", "clear", place, "--days", 1).out == "verdicts forgotten: 0\n"

@@ -15,7 +15,8 @@ HEADER = """
 import json, resource, sys, torch
 from pathlib import Path
 from adaexplore.core.problem import Problem, Tolerance
-from adaexplore.evaluate.truth import mismatch, pieces
+from adaexplore.evaluate.truth import mismatch
+from adaexplore.evaluate.truth.device_memory import pieces
 from adaexplore.evaluate.truth.compare import Deviation, Truth, deviation, near, share_within
 from adaexplore.evaluate.truth.error_scale import error_scale_of
 from adaexplore.evaluate.truth.mismatch import find_mismatch

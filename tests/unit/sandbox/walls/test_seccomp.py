@@ -6,9 +6,9 @@ broken filter must not end the machine's processes.
 
 import errno
 import os
-import select
 import signal
 import subprocess
+from multiprocessing.connection import wait
 
 import pytest
 from worker_entries import SLEEPER
@@ -61,7 +61,7 @@ def _serve(channel, function):
 
 def _attend(watch, channel):
     while True:
-        ready, _, _ = select.select([watch.listener, channel], [], [], 30.0)
+        ready = wait([watch.listener, channel], 30.0)
         assert ready
         if channel in ready:
             return channel.receive(30.0)["errno"]
@@ -131,7 +131,7 @@ def test_an_end_with_an_open_question_is_noticed(tmp_path):
         _serve(theirs, os.fork)
     theirs.close()
     _, [listener] = ours.receive_with_fds(30.0)
-    assert select.select([listener], [], [], 30.0)[0]
+    assert wait([listener], 30.0)
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
     assert seccomp.receive(listener) is None
