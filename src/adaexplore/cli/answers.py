@@ -66,7 +66,7 @@ def tell(
         ledger = ledger_of(directory)
         for file in reply_files(replies):
             try:
-                result = tell_one(directory, ledger, file)
+                result = tell_one(directory, ledger, file).line
             except BadInputError as error:
                 result, status = str(error), BadInputError.exit_code
             say(console, f"{file.name}: {result}")

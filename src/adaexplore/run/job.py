@@ -14,7 +14,7 @@ from adaexplore.core.errors import BadInputError, BadProblemError
 from adaexplore.core.node import Node, planned_steps
 from adaexplore.core.problem import Problem
 from adaexplore.core.protocols.client import ModelClient
-from adaexplore.core.protocols.listener import Event, Listener, follow
+from adaexplore.core.protocols.listener import Event, Listener, Notice, follow
 from adaexplore.core.protocols.proposer import Proposer
 from adaexplore.core.rule import Rule
 from adaexplore.core.settings.config import Config
@@ -197,7 +197,7 @@ class Job:
     def finish(self, limits: Slice) -> None:
         """Judge the answers that came, then tune and confirm the winner."""
         if self.asks.is_dir():
-            ask_files.take_replies(self.path, self.asks)
+            self._take_replies()
         with self._open() as directory:
             follow(self._search(directory, limits).finish(), self._listener)
 
@@ -208,7 +208,7 @@ class Job:
         to evaluate.
         """
         if self.exists:
-            ask_files.take_replies(self.path, self.asks)
+            self._take_replies()
         with self._open() as directory:
             store = directory.store
             store.set_config(store.run().config.with_steps(self.most_steps))
@@ -226,6 +226,11 @@ class Job:
             if store.asks("queued"):
                 follow(self._search(directory, limits).finish_queued(), self._listener)
             return list(ask_files.write_prompts(directory, max(new(directory), 0), self.asks))
+
+    def _take_replies(self) -> None:
+        """Take the replies that are there, and say which of them hold no candidate."""
+        for line in ask_files.take_replies(self.path, self.asks):
+            self._listener(Notice(line))
 
     def check_replies(self) -> None:
         """Raise `BadInputError` for a file beside the prompts that is no reply to one."""

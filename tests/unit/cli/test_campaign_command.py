@@ -176,9 +176,10 @@ def test_a_file_that_is_no_reply_is_refused_before_any_work(adaexplore, problems
     assert refused.code == 2
     assert f"{bad}: is empty; write the reply into it" in refused.err
     assert steps(folder)["one"] == 0
-    bad.unlink()
-    adaexplore("campaign", folder)
+    bad.write_text("I would rather not.")
+    again = adaexplore("campaign", folder)
     assert steps(folder)["one"] == 1
+    assert "other: 1.1.reply.md: taken; there is a follow-up" in again.out
 
 
 @pytest.mark.slow

@@ -44,6 +44,10 @@ class CampaignRow(ProgressRow):
         self.status = why
         self._view.say(f"{self.name}: {one_line(why)}")
 
+    def notice(self, text: str) -> None:
+        """See `Listener`."""
+        self._view.say(f"{self.name}: {text}")
+
     def prepared(self, facts: ReferenceFacts) -> None:
         """See `Listener`."""
         self._facts = facts

@@ -56,11 +56,12 @@ def _is_answerable(ledger: Ledger, ask: Ask) -> bool:
     return ask.proposer == MANUAL and ledger.batches.waits_for(ask) is None
 
 
-def take_replies(path: Path, folder: Path) -> None:
-    """Take the replies to open asks from a folder.
+def take_replies(path: Path, folder: Path) -> list[str]:
+    """Take the replies to open asks from a folder; return a line for each without a candidate.
 
     Raises `BadInputError` for a file that is no reply.
     """
+    lines = []
     with open_run(path) as directory:
         ledger = ledger_of(directory)
         waiting = {opened.id for opened in ledger.open()}
@@ -68,9 +69,12 @@ def take_replies(path: Path, folder: Path) -> None:
             match = _NAME.fullmatch(file.name)
             if match is None or int(match[1]) in waiting:
                 try:
-                    tell_one(directory, ledger, file)
+                    told = tell_one(directory, ledger, file)
                 except BadInputError as error:
                     raise BadInputError(f"{file}: {error}") from None
+                if told.is_news and not told.is_candidate:
+                    lines.append(f"{file.name}: {told.line}")
+    return lines
 
 
 def unanswered(store: Store, folder: Path) -> list[int]:
@@ -241,8 +245,17 @@ def reply_files(paths: list[Path]) -> list[Path]:
     return sorted(files, key=lambda f: [int(n) for n in re.findall(r"\d+", f.name)])
 
 
-def tell_one(directory: RunDirectory, ledger: Ledger, file: Path) -> str:
-    """Take one reply, and return the result as a line for a person.
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What became of a reply, as a line for a person; whether it was new, and holds a candidate."""
+
+    line: str
+    is_news: bool = True
+    is_candidate: bool = False
+
+
+def tell_one(directory: RunDirectory, ledger: Ledger, file: Path) -> Told:
+    """Take one reply.
 
     Raises `BadInputError`, and records nothing, for a file that is no reply to an open prompt.
     """
@@ -254,12 +267,13 @@ def tell_one(directory: RunDirectory, ledger: Ledger, file: Path) -> str:
         after = _write(file.parent, ask_id, number + 1, turn)
         told = f"taken; there is a follow-up, {turn.label}: {after.name}"
         others = _write_first(ledger, waiting, file.parent)
-        return f"{told}; and for other steps: {', '.join(others)}" if others else told
+        return Told(f"{told}; and for other steps: {', '.join(others)}" if others else told)
     if turn is None:
-        return "told before"
+        return Told("told before", is_news=False)
     if turn.failure:
-        return f"taken; no candidate: {turn.failure}"
-    return f"taken; a candidate of {len(turn.candidate.source.splitlines())} lines is queued"
+        return Told(f"taken; no candidate: {turn.failure}")
+    lines = len(turn.candidate.source.splitlines())
+    return Told(f"taken; a candidate of {lines} lines is queued", is_candidate=True)
 
 
 @dataclass(frozen=True, slots=True)
