@@ -76,8 +76,11 @@ def apply(model: nn.Module, only: Collection[str] | None = None) -> Applied:
     A kernel for a run of operations goes into the forwards of the modules that have the run. With
     `only`, modules with these names alone are looked at. Each is tried once on the package's own
     inputs: raises `UnusableKernelError`, with the model as it was, where the kernel cannot run here
-    or gives other outputs than the module, and `ValueError` for a name that no module has.
+    or gives other outputs than the module, `ValueError` for a name that no module has, and
+    `TypeError` for what is no module.
     """
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"apply takes a torch.nn.Module, not {type(model).__name__}")
     done: dict[str, nn.Module] = {}
     found = _modules_of(model, only)
     cuts, left = forwards_with_run(found)

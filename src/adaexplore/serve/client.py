@@ -263,7 +263,10 @@ class Client:
                 answer = ask()
             except httpx.TransportError as error:
                 self._require_trust(error)
-                problem = f"cannot be reached: {_lines(error)}"
+                problem = (
+                    f"cannot be reached: {_lines(error)}; see that `adaexplore serve` runs there, "
+                    "and whether the address begins with http or https"
+                )
             else:
                 if answer.status_code not in _TRY_AGAIN:
                     break

@@ -76,6 +76,11 @@ ACCEPTED = [scale_weights, replace_linear, load, flip_requires_grad, train, mix_
 ACCEPTED += [there_and_back]
 
 
+def test_what_is_no_module_is_refused(kernel):
+    with pytest.raises(TypeError, match=r"^apply takes a torch\.nn\.Module, not NoneType$"):
+        kernel.apply(None)
+
+
 def test_a_name_that_no_module_has_is_refused(kernel, net):
     with pytest.raises(ValueError, match=r"^the model has no module 'blocks\.9', 'nope'$"):
         kernel.apply(net, only=["blocks.0", "nope", "blocks.9"])
