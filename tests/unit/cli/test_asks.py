@@ -242,6 +242,8 @@ def test_what_is_told_twice_says_so_and_the_rest_is_taken(adaexplore, run, asks)
     [
         ("9.1.reply.md", "x", "there is no ask 9"),
         ("notes.reply.md", "x", "name it after its prompt"),
+        ("1.1-reply.md", "x", "name it after its prompt"),
+        ("reply.txt", "x", "name it after its prompt"),
         ("1.5.reply.md", "x", "turn 5 has been answered"),
         ("1.1.reply.md", "x" * (5 << 20), "larger than 4 MiB"),
         ("1.1.reply.md", " \n", "is empty; write the reply into it, then tell again"),
@@ -262,6 +264,14 @@ def test_files_that_are_no_replies(adaexplore, run, asks, name, content, words):
     (asks / name).unlink()
     (asks / "1.1.reply.md").write_text(RIGHT)
     assert "1.1.reply.md: taken; a candidate" in adaexplore("tell", run, asks).out
+
+
+def test_an_editors_own_files_are_no_replies(adaexplore, run, asks):
+    adaexplore("ask", run, "-n", 1, "-o", asks)
+    for name in (".1.1.reply.md.swp", "1.1.reply.md~", "1.1.reply.md"):
+        (asks / name).write_text(RIGHT)
+    told = adaexplore("tell", run, asks)
+    assert (told.code, told.out.count("reply.md")) == (0, 1)
 
 
 def test_what_is_named_like_a_reply_and_is_no_file(adaexplore, run, asks):

@@ -26,6 +26,8 @@ from adaexplore.store import RunDirectory, Store, open_run
 
 REPLY_SUFFIX = ".reply.md"
 _NAME = re.compile(r"([0-9]{1,9})\.([0-9]{1,9})\.reply\.md")
+_LIKE_A_REPLY = re.compile(r"(?!\.).*reply.*(?<!~)", re.IGNORECASE)
+"""Names of replies, and of files that are meant as such; an editor's own files are not."""
 _PROMPT_NAME = re.compile(r"[0-9]{1,9}\.[0-9]{1,9}\.md")
 _MOST_BYTES = 4 << 20
 
@@ -228,11 +230,11 @@ def _write_first(ledger: Ledger, asks: Sequence[Ask], folder: Path) -> list[str]
 
 
 def reply_files(paths: list[Path]) -> list[Path]:
-    """List the reply files among `paths`, by ask and turn."""
+    """List the reply files among `paths`, by ask and turn; misnamed ones are among them."""
     files: list[Path] = []
     for path in paths:
         if path.is_dir():
-            found = [f for f in path.iterdir() if f.name.endswith(REPLY_SUFFIX)]
+            found = [f for f in path.iterdir() if _LIKE_A_REPLY.fullmatch(f.name)]
             if not found:
                 raise BadInputError(
                     f"{path} holds no replies: answer 7.1.md in a file 7.1{REPLY_SUFFIX} beside it"
