@@ -232,12 +232,6 @@ class Job:
         for line in ask_files.take_replies(self.path, self.asks):
             self._listener(Notice(line))
 
-    def check_replies(self) -> None:
-        """Raise `BadInputError` for a file beside the prompts that is no reply to one."""
-        if self.exists:
-            with read_run(self.path) as run:
-                ask_files.check_replies(run.store, self.asks)
-
     def waiting(self) -> list[int]:
         """Return the ids of the asks that wait for an answer."""
         if not self.exists:

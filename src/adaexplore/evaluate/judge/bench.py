@@ -69,7 +69,8 @@ class CandidateBench:
         """
         if again:
             self._complete_baselines()
-        started, costs = time.monotonic(), list[Cost]()
+        started = time.monotonic()
+        costs: list[Cost] = []
 
         def evaluated(beside: Candidate | None) -> Evaluation:
             verdict = self._evaluate(candidate, timeout_s, beside, again)

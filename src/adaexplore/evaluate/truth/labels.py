@@ -155,10 +155,9 @@ def _share_same(values: Sequence[Tensor]) -> float:
 
 
 def _share_alike(values: Sequence[Tensor], share: float) -> float:
-    """The share of elements that are the same on all inputs, of a sparse output without some.
+    """The `share` of elements that are the same on all inputs.
 
-    Of a sparse one only those count that are not empty somewhere: where they are, only the work
-    tells.
+    Of a sparse output only those that are not empty somewhere: where they are, only the work tells.
     """
     flat, device = [v.flatten() for v in values], common_device(*values)
     length = len(flat[0])

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -66,16 +67,11 @@ def take_replies(path: Path, folder: Path) -> list[str]:
     lines = []
     with open_run(path) as directory:
         ledger = ledger_of(directory)
-        waiting = {opened.id for opened in ledger.open()}
-        for file in sorted(folder.glob(f"*{REPLY_SUFFIX}")):
-            match = _NAME.fullmatch(file.name)
-            if match is None or int(match[1]) in waiting:
-                try:
-                    told = tell_one(directory, ledger, file)
-                except BadInputError as error:
-                    raise BadInputError(f"{file}: {error}") from None
-                if told.is_news and not told.is_candidate:
-                    lines.append(f"{file.name}: {told.line}")
+        for file in _replies_to({ask.id for ask in ledger.open()}, folder):
+            with _named(file):
+                told = tell_one(directory, ledger, file)
+            if told.is_news and not told.is_candidate:
+                lines.append(f"{file.name}: {told.line}")
     return lines
 
 
@@ -92,14 +88,24 @@ def check_replies(store: Store, folder: Path) -> None:
 
     The texts of replies that were taken are not read.
     """
-    waiting = {record.ask.id for record in store.asks("open")}
-    for file in sorted(folder.glob(f"*{REPLY_SUFFIX}")):
-        match = _NAME.fullmatch(file.name)
-        if match is None or int(match[1]) in waiting:
-            try:
-                read_reply(file)
-            except BadInputError as error:
-                raise BadInputError(f"{file}: {error}") from None
+    for file in _replies_to({record.ask.id for record in store.asks("open")}, folder):
+        with _named(file):
+            read_reply(file)
+
+
+def _replies_to(waiting: Collection[int], folder: Path) -> list[Path]:
+    """Return the files in a folder that reply to asks with these ids, and misnamed ones."""
+    matches = [(file, _NAME.fullmatch(file.name)) for file in folder.glob(f"*{REPLY_SUFFIX}")]
+    return sorted(file for file, match in matches if match is None or int(match[1]) in waiting)
+
+
+@contextmanager
+def _named(file: Path) -> Iterator[None]:
+    """Name the file in a complaint about it."""
+    try:
+        yield
+    except BadInputError as error:
+        raise BadInputError(f"{file}: {error}") from None
 
 
 def has_misnamed(folder: Path) -> bool:

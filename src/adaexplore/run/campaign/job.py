@@ -16,6 +16,7 @@ from adaexplore.core.protocols.listener import Listener
 from adaexplore.core.rule import Rule
 from adaexplore.core.text.units import prompts_wait
 from adaexplore.core.verdict.facts import ReferenceFacts
+from adaexplore.run.asks.ask_files import check_replies
 from adaexplore.run.campaign.file import CampaignEntry
 from adaexplore.run.campaign.turns import Progress
 from adaexplore.run.job import Job, NewRun, Servers, Slice
@@ -27,7 +28,7 @@ from adaexplore.run.session import device_of, load_problem
 from adaexplore.search.allocation import Arm
 from adaexplore.search.ensemble import gains
 from adaexplore.search.headroom import headroom, stop_reason
-from adaexplore.store import RunDirectory, read_run
+from adaexplore.store import RunDirectory, Store, read_run
 from adaexplore.store.campaign import hold_problem, is_held
 
 
@@ -157,10 +158,10 @@ class CampaignJob:
         left = 0 if waiting and not self._job.has_replies(waiting) else left
         return replace(progress, left=left, asked=len(waiting))
 
-    def check_replies(self) -> None:
-        """Raise `BadInputError` for a file beside the prompts that is no reply to one."""
+    def check_replies(self, store: Store) -> None:
+        """Raise `BadInputError` for a file beside the prompts of its run that is no reply."""
         if self._is_manual:
-            self._job.check_replies()
+            check_replies(store, self._job.asks)
 
     def waits(self) -> str:
         """Return a line about the prompts that wait for answers, empty where none does."""

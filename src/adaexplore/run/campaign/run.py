@@ -186,10 +186,10 @@ class CampaignRun:
         with ExitStack() as stack:
             if not config.store:  # in a database, each problem has a lock
                 stack.enter_context(hold_lock(self.path))
-            runs = [stack.enter_context(read_run(c.path)) for c in self._jobs if c.exists]
-            for job in self._jobs:  # before work that a bad reply would end half-way
-                job.check_replies()
-            stores = [run.store for run in runs]
+            begun = [job for job in self._jobs if job.exists]
+            stores = [stack.enter_context(read_run(job.path)).store for job in begun]
+            for job, store in zip(begun, stores, strict=True):  # a bad one would end work half-way
+                job.check_replies(store)
             shared.over = clock(self._limits, [n for store in stores for n in store.nodes()])
             plan = _plan(self._order)
             shared.clients = stack.enter_context(open_clients(config, plan, *stores))

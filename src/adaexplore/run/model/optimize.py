@@ -224,7 +224,7 @@ def _find_files(run: Path, module: Path) -> None:
     with read_run(run) as directory:
         begun = directory.store.run().problem
     here = in_folder(begun, module)
-    if here.weights != begun.weights:
+    if here != begun:
         with open_run(run) as directory:
             directory.store.set_files(here)
 
