@@ -1,13 +1,16 @@
 """The judge of published kernel searches: five random inputs, 5e-2, a trimmed mean over eager fp32.
 
-A job for a confined worker (`adaexplore.sandbox.jobs`). It runs the candidate beside the reference
-in one process, as the publication has it, and proves nothing: this package's own judge decides.
+It runs in a confined worker, the candidate beside the reference in one process, as the publication
+has it, and proves nothing: this package's own judge decides. Others may use the device meanwhile,
+except in timings.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -15,6 +18,7 @@ from typing import Any
 import torch
 
 from adaexplore.evaluate.timing.clock import timing_event
+from adaexplore.sandbox.channel import Channel
 from adaexplore.sandbox.user.user_code import import_file, is_out_of_memory
 
 SEED = 42
@@ -26,12 +30,37 @@ TRIMMED = 0.05
 """Share of the timed runs that is left out at each end."""
 
 
-def judge(request: Mapping[str, Any]) -> dict[str, Any]:
+OUT_OF_MEMORY = {"out_of_memory": True}
+"""The verdict where a GPU's memory ran out."""
+
+Alone = Callable[[], AbstractContextManager[None]]
+"""Has the device alone for a block."""
+
+
+def serve(channel: Channel, control: Channel | None) -> None:  # noqa: ARG001 - worker signature
+    """Receive a request of `judge`, and send its verdict; entry point of the worker.
+
+    Before and after each of the two timings it sends {"alone": True or False}, and goes on when it
+    receives anything.
+    """
+    channel.send(judge(channel.receive(), partial(_alone, channel)))
+
+
+@contextmanager
+def _alone(channel: Channel) -> Iterator[None]:
+    for alone in (True, False):
+        channel.send({"alone": alone})
+        channel.receive()
+        if alone:
+            yield
+
+
+def judge(request: Mapping[str, Any], alone: Alone) -> dict[str, Any]:
     """{"reference", "candidate", "device"} to {"why", "time_us", "eager_us"}.
 
     `why` is one line, empty for a correct candidate; only that has times. The reference is timed
-    before the candidate is imported. {} where the reference cannot be run so, or where a GPU's
-    memory runs out: others may hold it.
+    before the candidate is imported. {} where the reference cannot be run so, and `OUT_OF_MEMORY`
+    where a GPU's memory runs out: others may hold it.
     """
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
@@ -42,20 +71,29 @@ def judge(request: Mapping[str, Any]) -> dict[str, Any]:
             init = [_moved(v, device) for v in getattr(reference, "get_init_inputs", list)()]
             model = _built(reference.Model, init, device)
             inputs = _inputs(reference, SEED, device)
-            eager_us = _mean_us(lambda: model(*inputs), device)
-        except Exception:  # noqa: BLE001 - the reference is the user's own code
-            return {}
+            model(*inputs)
+            with alone():
+                eager_us = _mean_us(lambda: model(*inputs), device)
+        except Exception as error:  # noqa: BLE001 - the reference is the user's own code
+            return OUT_OF_MEMORY if _lacks_memory(error, device) else {}
         try:
             candidate = _module("published_candidate", request["candidate"])
             own = _built(candidate.ModelNew, init, device)
             why = _difference(reference, model, own, device)
-            time_us = None if why else _mean_us(lambda: own(*inputs), device)
+            time_us = None
+            if not why:
+                with alone():
+                    time_us = _mean_us(lambda: own(*inputs), device)
         except Exception as error:  # noqa: BLE001 - whatever a candidate raises fails it
-            if device != "cpu" and is_out_of_memory(error):
-                return {}
+            if _lacks_memory(error, device):
+                return OUT_OF_MEMORY
             why = f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
             time_us = None
     return {"why": why, "time_us": time_us, "eager_us": eager_us}
+
+
+def _lacks_memory(error: Exception, device: str) -> bool:
+    return device != "cpu" and is_out_of_memory(error)
 
 
 def trimmed_mean(times: list[float]) -> float:

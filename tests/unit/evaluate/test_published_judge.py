@@ -1,9 +1,11 @@
 """The published judge as a job, in this process and on the CPU."""
 
+from contextlib import nullcontext
+
 import pytest
 
 from adaexplore.evaluate import published
-from adaexplore.evaluate.published import RUNS, judge, trimmed_mean
+from adaexplore.evaluate.published import OUT_OF_MEMORY, RUNS, judge, trimmed_mean
 
 REFERENCE = """
 import torch
@@ -32,7 +34,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def verdict(candidate):
-    return judge({"reference": REFERENCE, "candidate": candidate, "device": "cpu"})
+    return judge({"reference": REFERENCE, "candidate": candidate, "device": "cpu"}, nullcontext)
 
 
 def test_the_same_module_is_correct_and_timed_beside_eager():
@@ -74,7 +76,7 @@ def test_a_module_that_cannot_be_imported_is_wrong():
 
 def test_a_reference_that_cannot_be_run_so_gives_no_verdict():
     broken = REFERENCE.replace("return [8]", "return ['eight']")
-    assert judge({"reference": broken, "candidate": OWN, "device": "cpu"}) == {}
+    assert judge({"reference": broken, "candidate": OWN, "device": "cpu"}, nullcontext) == {}
 
 
 @pytest.mark.parametrize(("device", "judged"), [("cpu", True), ("meta", False)])
@@ -83,8 +85,8 @@ def test_a_candidate_for_which_a_devices_memory_runs_out_gets_no_verdict(
 ):
     monkeypatch.setattr(published, "_mean_us", lambda *_: 1.0)
     greedy = OWN.replace("return self.layer(x)", "raise torch.OutOfMemoryError")
-    found = judge({"reference": REFERENCE, "candidate": greedy, "device": device})
-    assert bool(found) == judged
+    request = {"reference": REFERENCE, "candidate": greedy, "device": device}
+    assert (judge(request, nullcontext) != OUT_OF_MEMORY) == judged
 
 
 def test_the_mean_leaves_out_five_of_a_hundred_at_each_end():

@@ -1,5 +1,6 @@
 """A session whose evaluator also asks the published judge, on the CPU."""
 
+import fcntl
 from dataclasses import replace
 
 import pytest
@@ -14,6 +15,7 @@ from adaexplore.core.verdict.evaluation import Failed, PublishedVerdict
 from adaexplore.run.explore import resume
 from adaexplore.run.session import open_session
 from adaexplore.run.verdicts.published_judge import WithPublishedJudge, published_judge_fits
+from adaexplore.sandbox.lock import lock_file
 from adaexplore.store import create_run, read_run
 
 REFERENCE = """
@@ -51,13 +53,69 @@ def test_a_kernel_within_the_published_tolerance_alone_has_both_verdicts():
     assert ends.published.why
 
 
+class Failing:
+    def evaluate(self, *_, **__):
+        return Failed("compile_error", "")
+
+
+class Replies:
+    """A server and its worker, which notes who has the device when it is asked something."""
+
+    def __init__(self, *replies):
+        self.replies = list(replies)
+        self.alone = []
+
+    def spawn(self, *_, **__):
+        return self
+
+    def call(self, *_):
+        with lock_file("cpu").open() as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                self.alone.append(False)
+            except BlockingIOError:
+                self.alone.append(True)
+        return self.replies.pop(0)
+
+    def end(self):
+        pass
+
+
+ALONE, BESIDE = {"alone": True}, {"alone": False}
+RIGHT = {"why": "", "time_us": 2.0, "eager_us": 4.0}
+
+
+def published(*replies):
+    server = Replies(*replies)
+    judge = WithPublishedJudge(Failing(), server, PROBLEM, 60.0, 1 << 30)
+    return judge.evaluate(candidate("torch.relu(x)")).published, server.alone
+
+
+def test_the_published_judge_has_the_device_alone_while_it_times_and_only_then():
+    verdict, alone = published(ALONE, BESIDE, ALONE, BESIDE, RIGHT)
+    assert verdict.speedup == 2.0
+    assert alone == [False, True, False, True, False]
+
+
+def test_the_published_judge_has_the_device_alone_where_memory_ran_out_beside_others():
+    verdict, alone = published({"out_of_memory": True}, ALONE, BESIDE, ALONE, BESIDE, RIGHT)
+    assert verdict.speedup == 2.0
+    assert alone == [False] + [True] * 5
+    assert published({"out_of_memory": True}, {"out_of_memory": True}) == (None, [False, True])
+
+
+def test_a_candidate_that_asks_for_the_device_again_and_again_has_no_times():
+    verdict, _ = published(*[ALONE] * 9)
+    assert verdict == PublishedVerdict("its process sent a malformed reply")
+
+
 ANSWERING = """
 import sys, time
 frame = sys._getframe()
-while "channel" not in frame.f_locals or "entry" not in frame.f_locals.get("message", {}):
+while frame.f_code.co_name != "serve":
     frame = frame.f_back
     if frame is None:
-        raise ImportError("this is no job")
+        raise ImportError("this is no worker")
 frame.f_locals["channel"].send(REPLY)
 time.sleep(60)
 """
@@ -76,21 +134,13 @@ time.sleep(60)
 def test_a_candidate_that_answers_for_the_published_judge_in_another_form_has_no_times(
     server, reply
 ):
-    class Passing:
-        def evaluate(self, *_, **__):
-            return Failed("compile_error", "")
-
-    judge = WithPublishedJudge(Passing(), server, PROBLEM, 60.0, 4 << 30)
+    judge = WithPublishedJudge(Failing(), server, PROBLEM, 60.0, 4 << 30)
     found = judge.evaluate(Candidate(ANSWERING.replace("REPLY", reply), "cpp")).published
     assert found == PublishedVerdict("its process sent a malformed reply")
 
 
 def test_a_candidate_holds_no_more_memory_beside_the_published_judge_than_it_may(server):
-    class Passing:
-        def evaluate(self, *_, **__):
-            return Failed("compile_error", "")
-
-    judge = WithPublishedJudge(Passing(), server, PROBLEM, 60.0, 2 << 30)
+    judge = WithPublishedJudge(Failing(), server, PROBLEM, 60.0, 2 << 30)
     taking = "import torch\nx = torch.ones(1 << 30)\nraise ValueError('has 4 GiB')"
     why = judge.evaluate(Candidate(taking, "cpp")).published.why
     assert why

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -14,14 +15,16 @@ from adaexplore.core.settings.config import Config
 from adaexplore.core.verdict.evaluation import Evaluation, PublishedVerdict
 from adaexplore.core.verdict.facts import ReferenceFacts
 from adaexplore.core.verdict.uses import Use
+from adaexplore.evaluate.published import OUT_OF_MEMORY
 from adaexplore.sandbox.gpus import alone
-from adaexplore.sandbox.jobs import run_job
 from adaexplore.sandbox.lock import device_lock
 from adaexplore.sandbox.process import ForkServer, WorkerDiedError
 from adaexplore.sandbox.walls.limits import candidate_limits
 from adaexplore.sandbox.watchdog import LimitExceededError
 
-_JUDGE = "adaexplore.evaluate.published:judge"
+_JUDGE = "adaexplore.evaluate.published:serve"
+_ALONE = (False, True, False, True, False)
+"""Whether the judge has the device alone: in the timings of the reference and of the candidate."""
 _MALFORMED = "its process sent a malformed reply"
 _SHORTEST_US, _LONGEST_US = 1e-3, 1e12
 _TOLD = 400
@@ -88,30 +91,47 @@ class WithPublishedJudge:
         self._evaluator.close()
 
     def _verdict(self, candidate: Candidate) -> PublishedVerdict | None:
-        problem = self._problem
-        device, environment = alone(problem.device)
-        request = {
-            "reference": problem.source,
-            "candidate": candidate.source,
-            "device": device,
-        }
+        """Judge beside others; again with the device alone where its memory did not suffice."""
         try:
-            with device_lock(problem.device, exclusive=True):
-                found = run_job(
-                    self._server,
-                    _JUDGE,
-                    request,
-                    self._timeout_s,
-                    limits=self._limits,
-                    environment=environment,
-                    confined="cpu" if device == "cpu" else "gpu",
-                    readable=problem.access.readable,
-                )
+            found = self._judged(candidate)
+            if found == OUT_OF_MEMORY:
+                with device_lock(self._problem.device, exclusive=True):
+                    found = self._judged(candidate)
         except TimeoutError:
             return PublishedVerdict(f"not judged after {self._timeout_s:g} s")
         except (WorkerDiedError, LimitExceededError) as error:
             return PublishedVerdict(f"its process ended: {error}")
-        return _read(found) if found else None
+        return _read(found) if found and found != OUT_OF_MEMORY else None
+
+    def _judged(self, candidate: Candidate) -> dict[str, Any]:
+        """Return what the judge's process sends last. Waiting for the device takes none of its time."""
+        problem, left_s = self._problem, self._timeout_s
+        device, environment = alone(problem.device)
+        message: dict[str, Any] = {
+            "reference": problem.source,
+            "candidate": candidate.source,
+            "device": device,
+        }
+        worker = self._server.spawn(
+            _JUDGE,
+            name="published",
+            limits=self._limits,
+            environment=environment,
+            confined="cpu" if device == "cpu" else "gpu",
+            readable=problem.access.readable,
+        )
+        try:
+            for exclusive in _ALONE:
+                with device_lock(problem.device, exclusive=exclusive):
+                    began = time.monotonic()
+                    found = worker.call(message, left_s)
+                    left_s = max(left_s - (time.monotonic() - began), 0.0)
+                if found.keys() != {"alone"}:
+                    break
+                message = {}
+            return found
+        finally:
+            worker.end()
 
 
 def _read(found: Mapping[str, Any]) -> PublishedVerdict:
