@@ -104,7 +104,7 @@ class WithPublishedJudge:
         return _read(found) if found and found != OUT_OF_MEMORY else None
 
     def _judged(self, candidate: Candidate) -> dict[str, Any]:
-        """Return what the judge's process sends last. Waiting for the device takes none of its time."""
+        """Return the last message of the judge's process; waiting for the device costs it no time."""
         problem, left_s = self._problem, self._timeout_s
         device, environment = alone(problem.device)
         message: dict[str, Any] = {
