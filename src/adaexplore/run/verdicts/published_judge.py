@@ -104,7 +104,7 @@ class WithPublishedJudge:
         return _read(found) if found and found != OUT_OF_MEMORY else None
 
     def _judged(self, candidate: Candidate) -> dict[str, Any]:
-        """Return the last message of the judge's process; waiting for the device costs it no time."""
+        """Return the last message of the judge's process, whose time runs while it works."""
         problem, left_s = self._problem, self._timeout_s
         device, environment = alone(problem.device)
         message: dict[str, Any] = {
