@@ -40,8 +40,8 @@ Alone = Callable[[], AbstractContextManager[None]]
 def serve(channel: Channel, control: Channel | None) -> None:  # noqa: ARG001 - worker signature
     """Receive a request of `judge`, and send its verdict; entry point of the worker.
 
-    Before and after each of the two timings it sends {"alone": True or False}, and goes on when it
-    receives anything.
+    It begins without the device. Before and after each of the two timings it sends {"alone": True}
+    or {"alone": False}, and goes on when it receives anything.
     """
     channel.send(judge(channel.receive(), partial(_alone, channel)))
 
@@ -68,17 +68,17 @@ def judge(request: Mapping[str, Any], alone: Alone) -> dict[str, Any]:
     with torch.no_grad():
         try:
             reference = _module("published_reference", request["reference"])
-            init = [_moved(v, device) for v in getattr(reference, "get_init_inputs", list)()]
-            model = _built(reference.Model, init, device)
-            inputs = _inputs(reference, SEED, device)
-            model(*inputs)
+            init = list(getattr(reference, "get_init_inputs", list)())
+            model, given = _built(reference.Model, init), _inputs(reference, SEED)
             with alone():
+                model, inputs = model.to(device), _moved(given, device)
+                model(*inputs)
                 eager_us = _mean_us(lambda: model(*inputs), device)
         except Exception as error:  # noqa: BLE001 - the reference is the user's own code
             return OUT_OF_MEMORY if _lacks_memory(error, device) else {}
         try:
             candidate = _module("published_candidate", request["candidate"])
-            own = _built(candidate.ModelNew, init, device)
+            own = _built(candidate.ModelNew, _moved(init, device)).to(device)
             why = _difference(reference, model, own, device)
             time_us = None
             if not why:
@@ -107,7 +107,7 @@ def _difference(reference: ModuleType, model: Any, own: Any, device: str) -> str
     """Return the first difference of the outputs in one line; empty for none."""
     torch.manual_seed(SEED)
     for seed in [int(torch.randint(0, 2**32 - 1, (1,))) for _ in range(TRIALS)]:
-        inputs = _inputs(reference, seed, device)
+        inputs = _moved(_inputs(reference, seed), device)
         expected, got = model(*inputs), own(*inputs)
         if expected.shape != got.shape:
             return f"shape {tuple(got.shape)} instead of {tuple(expected.shape)}"
@@ -136,20 +136,22 @@ def _time_us(call: Callable[[], object], device: str) -> float:
     return 1e3 * float(start.elapsed_time(end))
 
 
-def _built(kind: Any, init: list[Any], device: str) -> Any:
+def _built(kind: Any, init: list[Any]) -> Any:
     torch.manual_seed(SEED)
-    return kind(*init).to(device)
+    return kind(*init)
 
 
-def _inputs(reference: ModuleType, seed: int, device: str) -> list[Any]:
+def _inputs(reference: ModuleType, seed: int) -> list[Any]:
     torch.manual_seed(seed)
-    return [_moved(value, device) for value in reference.get_inputs()]
+    return list(reference.get_inputs())
 
 
-def _moved(value: Any, device: str) -> Any:
-    if not isinstance(value, torch.Tensor):
-        return value
-    return value.to(device).float() if value.is_floating_point() else value.to(device)
+def _moved(values: list[Any], device: str) -> list[Any]:
+    """Return the values on a device, floating-point tensors as float32."""
+    found = [v.to(device) if isinstance(v, torch.Tensor) else v for v in values]
+    return [
+        v.float() if isinstance(v, torch.Tensor) and v.is_floating_point() else v for v in found
+    ]
 
 
 def _module(name: str, source: str) -> ModuleType:

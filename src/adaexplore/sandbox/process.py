@@ -23,7 +23,7 @@ from adaexplore.sandbox.channel import (
     Channel,
     ChannelClosedError,
 )
-from adaexplore.sandbox.family import ends_by_itself
+from adaexplore.sandbox.family import ends_by_itself, family
 from adaexplore.sandbox.gpus import seen
 from adaexplore.sandbox.server import OWN_FOLDER
 from adaexplore.sandbox.trees import remove_tree
@@ -172,6 +172,26 @@ class Worker:
                 next_look = now + max(INTERVAL_S, 10 * looked_s)  # looks take at most a tenth
                 made_way_s = make_way()
                 deadline = None if deadline is None else deadline + made_way_s
+
+    def freeze(self) -> None:
+        """Stop every thread of the worker and its descendants until `thaw`.
+
+        No process can be born meanwhile, since the watchdog does not attend to it (see
+        `sandbox.watchdog`).
+        """
+        self._signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let the worker go on."""
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: int) -> None:
+        reached: set[int] = set()
+        while left := set(family(self.pid)) - reached:  # one may have been born meanwhile
+            for pid in left:
+                with contextlib.suppress(ProcessLookupError):  # the next request says so
+                    os.kill(pid, number)
+            reached |= left
 
     def kill(self) -> int | None:
         """End the worker and all its descendants, also while another thread calls it.

@@ -2,6 +2,7 @@
 
 import fcntl
 from dataclasses import replace
+from threading import Thread
 
 import pytest
 from stored_runs import sample_run
@@ -15,7 +16,7 @@ from adaexplore.core.verdict.evaluation import Failed, PublishedVerdict
 from adaexplore.run.explore import resume
 from adaexplore.run.session import open_session
 from adaexplore.run.verdicts.published_judge import WithPublishedJudge, published_judge_fits
-from adaexplore.sandbox.lock import lock_file
+from adaexplore.sandbox.lock import device_lock, lock_file
 from adaexplore.store import create_run, read_run
 
 REFERENCE = """
@@ -68,7 +69,8 @@ class Replies:
     def spawn(self, *_, **__):
         return self
 
-    def call(self, *_):
+    def call(self, _message, _timeout_s, *, make_way):
+        self.make_way = make_way
         with lock_file("cpu").open() as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -107,6 +109,35 @@ def test_the_published_judge_has_the_device_alone_where_memory_ran_out_beside_ot
 def test_a_candidate_that_asks_for_the_device_again_and_again_has_no_times():
     verdict, _ = published(*[ALONE] * 9)
     assert verdict == PublishedVerdict("its process sent a malformed reply")
+
+
+def test_those_who_time_need_not_wait_for_the_published_judge_to_compare(eventually):
+    class Comparing(Replies):
+        stopped = 0
+
+        def freeze(self):
+            self.stopped += 1
+
+        def thaw(self):
+            self.stopped += 1
+
+        def call(self, message, timeout_s, *, make_way):
+            if len(self.alone) == 2:
+                timing = Thread(target=time_alone)
+                timing.start()
+                assert eventually(make_way)
+                timing.join()
+            return super().call(message, timeout_s, make_way=make_way)
+
+    def time_alone():
+        with device_lock("cpu", exclusive=True):
+            seen.append(server.stopped)
+
+    seen = []
+    server = Comparing(ALONE, BESIDE, ALONE, BESIDE, RIGHT)
+    judge = WithPublishedJudge(Failing(), server, PROBLEM, 60.0, 1 << 30)
+    assert judge.evaluate(candidate("torch.relu(x)")).published.speedup == 2.0
+    assert (seen, server.stopped) == ([1], 2)
 
 
 ANSWERING = """

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import os
-import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
@@ -17,7 +15,6 @@ from adaexplore.evaluate.judge.failures import raised
 from adaexplore.evaluate.timing.turnstile.protocol import Turnstile
 from adaexplore.evaluate.wire import messages as wire
 from adaexplore.evaluate.wire.tensors import SharedTensor
-from adaexplore.sandbox.family import family
 from adaexplore.sandbox.process import Worker, WorkerDiedError
 from adaexplore.sandbox.stall import StallWatch
 
@@ -71,16 +68,12 @@ class Conversation:
         return self._worker.pid
 
     def freeze(self) -> None:
-        """Stop every thread of the candidate's process and its descendants until `thaw`.
-
-        No process can be born meanwhile, since the watchdog does not attend to it (see
-        `sandbox.watchdog`).
-        """
-        self._signal(signal.SIGSTOP)
+        """See `Worker.freeze`."""
+        self._worker.freeze()
 
     def thaw(self) -> None:
-        """Let the candidate's process go on."""
-        self._signal(signal.SIGCONT)
+        """See `Worker.thaw`."""
+        self._worker.thaw()
 
     @property
     def created_tasks(self) -> int:
@@ -90,14 +83,6 @@ class Conversation:
     def end(self) -> None:
         """End the candidate's process and all its descendants."""
         self._worker.kill()
-
-    def _signal(self, number: int) -> None:
-        reached: set[int] = set()
-        while left := set(family(self.pid)) - reached:  # one may have been born meanwhile
-            for pid in left:
-                with contextlib.suppress(ProcessLookupError):  # the next request says so
-                    os.kill(pid, number)
-            reached |= left
 
     @contextlib.contextmanager
     def impatient(self, quiet_s: float) -> Iterator[None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -17,14 +18,16 @@ from adaexplore.core.verdict.facts import ReferenceFacts
 from adaexplore.core.verdict.uses import Use
 from adaexplore.evaluate.published import OUT_OF_MEMORY
 from adaexplore.sandbox.gpus import alone
-from adaexplore.sandbox.lock import device_lock
-from adaexplore.sandbox.process import ForkServer, WorkerDiedError
+from adaexplore.sandbox.lock import device_lock, is_wanted, stand_back
+from adaexplore.sandbox.process import ForkServer, Worker, WorkerDiedError
 from adaexplore.sandbox.walls.limits import candidate_limits
 from adaexplore.sandbox.watchdog import LimitExceededError
 
 _JUDGE = "adaexplore.evaluate.published:serve"
-_ALONE = (False, True, False, True, False)
-"""Whether the judge has the device alone: in the timings of the reference and of the candidate."""
+_ALONE = (None, True, False, True, False)
+"""Whether the judge has the device alone, in the two timings; None before it needs the device."""
+_ENDS_S = 0.05
+"""What a stopped process launched on a device has ended after so long."""
 _MALFORMED = "its process sent a malformed reply"
 _SHORTEST_US, _LONGEST_US = 1e-3, 1e12
 _TOLD = 400
@@ -122,16 +125,45 @@ class WithPublishedJudge:
         )
         try:
             for exclusive in _ALONE:
-                with device_lock(problem.device, exclusive=exclusive):
-                    began = time.monotonic()
-                    found = worker.call(message, left_s)
-                    left_s = max(left_s - (time.monotonic() - began), 0.0)
+                with self._lock(exclusive):
+                    began, way = time.monotonic(), _Way(worker, problem.device)
+                    found = worker.call(message, left_s, make_way=way.make)
+                    left_s = max(left_s + way.made_s - (time.monotonic() - began), 0.0)
                 if found.keys() != {"alone"}:
                     break
                 message = {}
             return found
         finally:
             worker.end()
+
+    def _lock(self, exclusive: bool | None) -> AbstractContextManager[None]:
+        if exclusive is None:
+            return nullcontext()
+        return device_lock(self._problem.device, exclusive=exclusive)
+
+
+class _Way:
+    """Lets others time on a device that a worker shares with them; `made_s` is what they took."""
+
+    def __init__(self, worker: Worker, device: str) -> None:
+        self._worker = worker
+        self._device = device
+        self.made_s = 0.0
+
+    def make(self) -> float:
+        """Stop the worker while those who wait have the device; return the seconds that took."""
+        if not is_wanted(self._device):
+            return 0.0
+        began = time.monotonic()
+        self._worker.freeze()
+        try:
+            time.sleep(_ENDS_S)
+            stand_back(self._device)
+        finally:
+            self._worker.thaw()
+        made_s = time.monotonic() - began
+        self.made_s += made_s
+        return made_s
 
 
 def _read(found: Mapping[str, Any]) -> PublishedVerdict:
