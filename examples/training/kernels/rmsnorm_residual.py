@@ -1,7 +1,7 @@
 """One kernel forward, one backward that also adds up the weight's gradient by program.
 
-The backward pass reads each row once, for the inputs' gradient and for the weight's. Its programs
-fill the GPU once, and load a row while they work on the one before.
+The backward pass reads each row once, for the inputs' gradient and for the weight's, and takes the
+row's scale from it again. Its programs fill the GPU once, and load rows ahead of their work.
 """
 
 import torch
@@ -10,16 +10,15 @@ import triton.language as tl
 from torch import nn
 
 MULTIPROCESSORS = 132  # of an H200; other numbers give the same results
-CONFIGURATIONS = [
-    triton.Config({"PER_SM": per_sm, "STAGES": stages}, num_warps=warps)
-    for per_sm, warps in ((1, 16), (2, 8), (3, 8), (4, 4))
-    for stages in (1, 2, 3)
-]
+PER_SM, STAGES, WARPS = 2, 3, 4
+"""Programs of the backward pass for each multiprocessor, and the rows that each has in flight."""
+ROWS, COLUMNS = 64, 32
+"""The tile in which the programs' sums are added up."""
 
 
 @triton.jit
 def norm_forward(
-    x_ptr, residual_ptr, weight_ptr, y_ptr, total_ptr, scale_ptr, N, eps, BLOCK: tl.constexpr
+    x_ptr, residual_ptr, weight_ptr, y_ptr, total_ptr, eps, N: tl.constexpr, BLOCK: tl.constexpr
 ):
     row = tl.program_id(0).to(tl.int64)
     column = tl.arange(0, BLOCK)
@@ -31,25 +30,22 @@ def norm_forward(
     tl.store(total_ptr + at, rounded, mask=inside)
     total = rounded.to(tl.float32)
     scale = tl.rsqrt(tl.sum(total * total, axis=0) / N + eps)
-    tl.store(scale_ptr + row, scale)
     weight = tl.load(weight_ptr + column, mask=inside, other=0.0).to(tl.float32)
     tl.store(y_ptr + at, (total * scale * weight).to(y_ptr.dtype.element_ty), mask=inside)
 
 
-@triton.autotune(CONFIGURATIONS, key=["M", "N"])
 @triton.jit
 def norm_backward(
     dy_ptr,
     dtotal_ptr,
     total_ptr,
     weight_ptr,
-    scale_ptr,
     dx_ptr,
     partial_ptr,
     M,
-    N,
+    eps,
+    N: tl.constexpr,
     BLOCK: tl.constexpr,
-    PER_SM: tl.constexpr,  # noqa: ARG001 - the grid has so many programs for each multiprocessor
     STAGES: tl.constexpr,
 ):
     program = tl.program_id(0)
@@ -58,74 +54,58 @@ def norm_backward(
     weight = tl.load(weight_ptr + column, mask=inside, other=0.0).to(tl.float32)
     dweight = tl.zeros([BLOCK], tl.float32)
     for row in tl.range(program, M, tl.num_programs(0), num_stages=STAGES):
-        at = row.to(tl.int64) * N + column
+        at = tl.cast(row, tl.int64) * N + column
         dy = tl.load(dy_ptr + at, mask=inside, other=0.0).to(tl.float32)
         total = tl.load(total_ptr + at, mask=inside, other=0.0).to(tl.float32)
         dtotal = tl.load(dtotal_ptr + at, mask=inside, other=0.0).to(tl.float32)
-        scale = tl.load(scale_ptr + row)
-        normed = total * scale
         inner = dy * weight
-        mean = tl.sum(inner * normed, axis=0) / N
-        dx = dtotal + (inner - normed * mean) * scale
+        square = tl.sum(total * total, axis=0) / N
+        product = tl.sum(inner * total, axis=0) / N
+        scale = tl.rsqrt(square + eps)
+        normed = total * scale
+        dx = dtotal + (inner - normed * (product * scale)) * scale
         tl.store(dx_ptr + at, dx.to(dx_ptr.dtype.element_ty), mask=inside)
         dweight += dy * normed
     tl.store(partial_ptr + program.to(tl.int64) * N + column, dweight, mask=inside)
 
 
 @triton.jit
-def add_rows(partial_ptr, sum_ptr, P, N, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+def add_rows(partial_ptr, sum_ptr, P, N: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
     column = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
     total = tl.zeros([ROWS, COLUMNS], tl.float32)
     for first in range(0, P, ROWS):
         row = first + tl.arange(0, ROWS)
         inside = (row < P)[:, None] & (column < N)[None, :]
-        at = row[:, None].to(tl.int64) * N + column[None, :]
-        total += tl.load(partial_ptr + at, mask=inside, other=0.0)
-    added = tl.sum(total, axis=0)
-    tl.store(sum_ptr + column, added.to(sum_ptr.dtype.element_ty), mask=column < N)
+        total += tl.load(
+            partial_ptr + row[:, None].to(tl.int64) * N + column[None, :], mask=inside, other=0.0
+        )
+    tl.store(sum_ptr + column, tl.sum(total, axis=0).to(sum_ptr.dtype.element_ty), mask=column < N)
 
 
 class Norm(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, x, residual, weight, eps):
+    def forward(ctx, x, residual, weight, eps, N, block):
         x, residual = x.contiguous(), residual.contiguous()
-        N = x.shape[-1]
-        M = x.numel() // N
         y, total = torch.empty_like(x), torch.empty_like(x)
-        scale = torch.empty(M, dtype=torch.float32, device=x.device)
-        BLOCK = triton.next_power_of_2(N)
-        norm_forward[(M,)](x, residual, weight, y, total, scale, N, eps, BLOCK=BLOCK, num_warps=8)
-        ctx.save_for_backward(total, weight, scale)
+        norm_forward[(x.numel() // N,)](x, residual, weight, y, total, eps, N, block, num_warps=8)
+        ctx.save_for_backward(total, weight)
+        ctx.settings = eps, N, block
         return y, total
 
     @staticmethod
     def backward(ctx, dy, dtotal):
-        total, weight, scale = ctx.saved_tensors
+        total, weight = ctx.saved_tensors
+        eps, N, block = ctx.settings
         dy, dtotal = dy.contiguous(), dtotal.contiguous()
-        N = total.shape[-1]
         M = total.numel() // N
+        P = min(MULTIPROCESSORS * PER_SM, M)
         dx, dweight = torch.empty_like(total), torch.empty_like(weight)
-        most = MULTIPROCESSORS * max(config.kwargs["PER_SM"] for config in CONFIGURATIONS)
-        partial = torch.empty(min(most, M), N, dtype=torch.float32, device=dx.device)
-
-        def programs(chosen):
-            return (min(MULTIPROCESSORS * chosen["PER_SM"], M),)
-
-        norm_backward[programs](
-            dy,
-            dtotal,
-            total,
-            weight,
-            scale,
-            dx,
-            partial,
-            M,
-            N,
-            BLOCK=triton.next_power_of_2(N),
+        partial = torch.empty((P, N), dtype=torch.float32, device=dx.device)
+        norm_backward[(P,)](
+            dy, dtotal, total, weight, dx, partial, M, eps, N, block, STAGES, num_warps=WARPS
         )
-        rows = programs(norm_backward.best_config.kwargs)[0]
-        add_rows[(triton.cdiv(N, 32),)](partial, dweight, rows, N, ROWS=64, COLUMNS=32)
-        return dx, dx, dweight, None
+        add_rows[(triton.cdiv(N, COLUMNS),)](partial, dweight, P, N, ROWS, COLUMNS)
+        return dx, dx, dweight, None, None, None
 
 
 class ModelNew(nn.Module):
@@ -133,6 +113,7 @@ class ModelNew(nn.Module):
         super().__init__()
         self.weight = nn.Parameter((1 + 0.1 * torch.randn(hidden)).bfloat16())
         self.eps = eps
+        self.hidden, self.block = hidden, triton.next_power_of_2(hidden)
 
     def forward(self, x, residual):
-        return Norm.apply(x, residual, self.weight, self.eps)
+        return Norm.apply(x, residual, self.weight, self.eps, self.hidden, self.block)
