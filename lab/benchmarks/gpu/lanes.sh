@@ -20,7 +20,7 @@ lane() { # lane GPU NAME [VARIABLE=VALUE...] RECIPE [OPTIONS...]
   local left=$((LIMIT - SECONDS))
   [ "$left" -gt 20 ] || return
   env "${variables[@]}" CUDA_VISIBLE_DEVICES="$gpu" BACK="$BACK/$name" WORK="$WORK/$name" OUT="$OUT/$name" \
-    timeout -k 5 $((left + 20)) bash "$HERE/run.sh" "$recipe" "$left" "$@" >"$OUT/$name/lane.log" 2>&1 </dev/null
+    timeout -k 5 $((left + 40)) bash "$HERE/run.sh" "$recipe" "$left" "$@" >"$OUT/$name/lane.log" 2>&1 </dev/null
   echo "$name: $SECONDS s"
   tail -n 3 "$OUT/$name/lane.log" | cut -c1-160
 }

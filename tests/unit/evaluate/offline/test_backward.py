@@ -35,7 +35,8 @@ def small():
 
 def test_a_wrong_backward_kernel_is_refused(judge, small):
     problem, kernel = small
-    wrong = kernel.replace("dtotal + (inner - normed * mean) * scale", "dtotal + inner * scale")
+    wrong = kernel.replace("(inner - normed * (product * scale)) * scale", "inner * scale")
+    assert wrong != kernel
     verdict = judge(problem, wrong, precision="half", backward=True)
     assert verdict.status == "wrong_output"
     assert "input_grads" in verdict.reason
