@@ -22,6 +22,8 @@ from typing import Any
 
 import torch
 
+from adaexplore.evaluate.timing.clock import timing_event
+
 _ROUNDS = 100
 _WARM = 30
 _RESAMPLES = 2000
@@ -55,7 +57,7 @@ def compared(reference: Path, kernel: Path) -> dict[str, dict[str, Any]]:
     """Return times and their ratio by mode, of the compiled reference and of a kernel."""
     module, own = _module(reference), _module(kernel)
     torch.manual_seed(0)
-    init = getattr(module, "get_init_inputs", list)()
+    init: list[Any] = getattr(module, "get_init_inputs", list)()
     model, other = module.Model(*init).cuda(), own.ModelNew(*init).cuda()
     other.load_state_dict(model.state_dict())
     given = [value.cuda() if torch.is_tensor(value) else value for value in module.get_inputs()]
@@ -103,21 +105,21 @@ def _times(steps: list[Step], *, is_queued: bool) -> dict[str, Any]:
 
 def _ratio(pairs: list[list[float]]) -> float:
     first, second = map(statistics.median, zip(*pairs, strict=True))
-    return first / second
+    return float(first / second)
 
 
 def _time_us(step: Step, flush: torch.Tensor, *, is_queued: bool) -> float:
-    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    start, end = (timing_event() for _ in range(2))
     flush.zero_()
     if is_queued:
-        torch.cuda._sleep(_BUSY_CYCLES)
+        torch.cuda._sleep(_BUSY_CYCLES)  # type: ignore[no-untyped-call]
     else:
         torch.cuda.synchronize()
     start.record()
     step()
     end.record()
     torch.cuda.synchronize()
-    return 1e3 * start.elapsed_time(end)
+    return 1e3 * float(start.elapsed_time(end))
 
 
 def _module(file: Path) -> ModuleType:
