@@ -71,12 +71,15 @@ class Servers:
             yield session
 
     def opened(
-        self, problem: Problem, config: Config, parallel: int
+        self, problem: Problem, config: Config, parallel: int, problems: int = 1
     ) -> AbstractContextManager[Session]:
-        """Return a session to enter, for so many steps at once: here, or in the cluster."""
+        """Return a session to enter, for so many steps at once: here, or in the cluster.
+
+        Here, so many `problems` share its device.
+        """
         if config.ray:
             return session_in(self._fleet(problem, config), problem, config, self._parallel)
-        return session_on(self.get(problem), problem, config, parallel)
+        return session_on(self.get(problem), problem, config, parallel, problems)
 
     def _fleet(self, problem: Problem, config: Config) -> Fleet:
         """Return the devices that all jobs on this kind of device share."""

@@ -220,13 +220,16 @@ def open_session(problem: Problem, settings: Config, parallel: int = 1) -> Itera
 
 @contextmanager
 def session_on(
-    server: ForkServer, problem: Problem, settings: Config, parallel: int = 1
+    server: ForkServer, problem: Problem, settings: Config, parallel: int = 1, problems: int = 1
 ) -> Iterator[Session]:
-    """Open a session as `open_session` does, on a server that others may share."""
+    """Open a session as `open_session` does, on a server that others may share.
+
+    So many `problems` share the device.
+    """
     environment = describe(server, problem)
     evaluators = [
         evaluator_on(server, problem, settings, beside=number)
-        for number in range(evaluators_for(parallel))
+        for number in range(evaluators_for(parallel, problems=problems))
     ]
     pool = EvaluatorPool(evaluators, on_gpu=problem.device != "cpu")
     with closing(pool), taking_over(pool, problem, settings, environment) as judge:

@@ -6,6 +6,7 @@ benchmark (see `tasks`), and overrides some.
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -87,6 +88,14 @@ class CampaignPlan:
     excluded: tuple[Exclusion, ...] = ()
     arms: tuple[str, ...] = ()
     files: Mapping[str, str] = field(default_factory=dict, compare=False)
+
+    @property
+    def problems_of_a_device(self) -> int:
+        """The number of problems whose runs are in flight together on one device."""
+        problems = len({entry.path for entry in self.entries})
+        at_once = math.ceil(self.config.parallel * problems / len(self.entries))
+        devices = {device for entry in self.entries for device in entry.devices}
+        return math.ceil(min(at_once, problems) / max(len(devices), 1))
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data."""

@@ -145,7 +145,10 @@ def _plan(order: CampaignPlan) -> Plan:
 
 def _servers(order: CampaignPlan) -> Servers:
     """Return the servers of the jobs, which in a study share the references of problems too."""
-    return SharedSessions(order.config.parallel) if order.arms else Servers(order.config.parallel)
+    parallel = order.config.parallel
+    if not order.arms:
+        return Servers(parallel)
+    return SharedSessions(parallel, order.problems_of_a_device)
 
 
 class CampaignRun:

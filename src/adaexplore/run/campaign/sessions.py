@@ -29,11 +29,12 @@ class SharedSessions(Servers):
     """Fork servers, and on them one session for all runs of a problem; any thread may use them.
 
     A session that no run uses stays open until another problem needs one: the next run is likely to
-    be of the same problem. `parallel` steps are in flight at once.
+    be of the same problem. `parallel` steps are in flight at once, of so many `problems` a device.
     """
 
-    def __init__(self, parallel: int) -> None:
+    def __init__(self, parallel: int, problems: int = 1) -> None:
         super().__init__(parallel)
+        self._problems = problems
         self._choosing = threading.Lock()
         self._sessions: dict[str, _Shared] = {}
 
@@ -48,7 +49,7 @@ class SharedSessions(Servers):
             with shared.opening:
                 if shared.session is None:
                     plain = config.model_copy(update={"published_judge": False})
-                    opened = self.opened(problem, plain, self._parallel)
+                    opened = self.opened(problem, plain, self._parallel, self._problems)
                     shared.session = shared.resources.enter_context(opened)
             session = shared.session
             if config.published_judge:

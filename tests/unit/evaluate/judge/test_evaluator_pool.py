@@ -178,6 +178,12 @@ def test_judges_are_as_many_as_there_are_cores_and_work_for(monkeypatch, cores, 
     assert evaluators_for(parallel) == judges
 
 
+@pytest.mark.parametrize(("problems", "judges"), [(1, 4), (2, 2), (3, 1), (9, 1)])
+def test_problems_that_share_a_device_share_its_judges(monkeypatch, problems, judges):
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(32)))
+    assert evaluators_for(16, problems=problems) == judges
+
+
 def test_others_are_prepared_for_a_candidate_that_waits_if_not_ahead():
     begun, may_end = threading.Event(), threading.Event()
 
@@ -230,9 +236,11 @@ class TestMemory:
         def judge(_):
             return short if others_are_there[0] else passed()
 
-        first, second = Computed(judge), Computed(judge)
-        pool = ready(EvaluatorPool([first, second], on_gpu=True), first, second)
+        every = [Computed(judge) for _ in range(3)]
+        pool = ready(EvaluatorPool(every, on_gpu=True), *every)
+        _, second, third = every
         second.prepared.clear()
+        third.prepared.clear()
         ending = second.close
 
         def close():
@@ -241,9 +249,17 @@ class TestMemory:
 
         second.close = close
         assert pool.evaluate(right(1)).status == "passed"
-        assert second.closed == 1
+        assert (second.closed, third.closed) == (1, 1)
         assert eventually(second.prepared.is_set)  # and is there again, for the next
         assert pool.evaluate(right(2)).status == "passed"
+        assert not third.prepared.is_set()  # what took the memory
+
+    def test_a_pool_keeps_its_judges_where_a_candidate_takes_all_memory_alone(self, eventually):
+        both = [Computed(lambda c: SHORT if c == right(1) else passed()) for _ in range(2)]
+        pool = ready(EvaluatorPool(both, on_gpu=True), *both)
+        both[1].prepared.clear()
+        assert pool.evaluate(right(1)).status == "out_of_memory"
+        assert eventually(both[1].prepared.is_set)
 
     def test_the_candidate_waits_for_those_that_are_being_judged(self):
         begun, may_end = threading.Event(), threading.Event()

@@ -53,6 +53,24 @@ def test_every_problem_is_searched_with_every_seed_by_every_arm(read):
     assert CampaignPlan.from_json(order.to_json()) == order
 
 
+@pytest.mark.parametrize(
+    ("parallel", "device", "problems"),
+    [
+        (1, "cuda:0", 1),
+        (6, "cuda:0", 1),
+        (7, "cuda:0", 2),
+        (64, "cuda:0", 2),
+        (64, "cuda:0,cuda:1", 1),
+    ],
+)
+def test_problems_share_a_device_when_their_runs_are_in_flight_together(
+    read, parallel, device, problems
+):
+    order = read(f"seeds = 2\n{PROBLEMS}{ARMS}", parallel=parallel, device=device)
+    assert len(order.entries) == 12  # six of each problem
+    assert order.problems_of_a_device == problems
+
+
 def test_runs_of_a_problem_have_the_same_weights_and_inputs(read):
     order = read(f"seeds = [3, 5]\n{PROBLEMS}{ARMS}")
     assert {entry.config.seed for entry in order.entries} == {3, 5}

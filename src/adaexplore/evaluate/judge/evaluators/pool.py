@@ -24,13 +24,14 @@ _MOST = 4  # on an H200 an evaluation holds the device for a third to two thirds
 _CORES_EACH = 4
 
 
-def evaluators_for(parallel: int, devices: int = 1) -> int:
-    """Return the number of evaluators of a device for so many steps in flight.
+def evaluators_for(parallel: int, devices: int = 1, problems: int = 1) -> int:
+    """Return the number of evaluators of a problem on a device for so many steps in flight.
 
-    By this machine's processors, which `devices` share.
+    By this machine's processors, which `devices` share. So many problems share the device: the
+    reference of each evaluator takes some of its memory, and time to prepare.
     """
     cores = len(os.sched_getaffinity(0)) // max(devices, 1)
-    return max(min(parallel, _MOST, cores // _CORES_EACH), 1)
+    return max(min(parallel, _MOST // problems, cores // _CORES_EACH), 1)
 
 
 class EvaluatorPool:
@@ -41,7 +42,8 @@ class EvaluatorPool:
     prepared once a candidate waits for an evaluator. A candidate goes to the evaluator
     that has seen its parent if that is free, since only there the two can be timed side by side,
     and otherwise to any that is. One that runs out of a GPU's memory is tried once more with the
-    other evaluators ended, so that the verdict does not depend on them.
+    other evaluators ended, so that the verdict does not depend on them. If there is enough then,
+    the pool goes on with one evaluator less.
     """
 
     def __init__(
@@ -79,10 +81,11 @@ class EvaluatorPool:
             verdict = evaluator.evaluate(candidate, parent, again=again)
             if isinstance(verdict, Passed):
                 self._seen[candidate.digest] = evaluator
-        is_short = verdict.status == "out_of_memory" or is_out_of_room(verdict)
-        if is_short and self._on_gpu and self._others:
+        if _is_short(verdict) and self._on_gpu and self._others:
             with self._alone() as evaluator:
-                return evaluator.evaluate(candidate, again=again)
+                verdict = evaluator.evaluate(candidate, again=again)
+                if self._others and not _is_short(verdict):
+                    self._others.pop()
         return verdict
 
     def try_uses(self, candidate: Candidate) -> tuple[Use, ...]:
@@ -174,3 +177,7 @@ class EvaluatorPool:
         self._ready.append(evaluator)
         self._free.append(evaluator)
         self._changed.notify_all()
+
+
+def _is_short(verdict: Evaluation) -> bool:
+    return verdict.status == "out_of_memory" or is_out_of_room(verdict)
