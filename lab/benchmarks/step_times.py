@@ -22,8 +22,6 @@ from typing import Any
 
 import torch
 
-from adaexplore.evaluate.timing.clock import timing_event
-
 _ROUNDS = 100
 _WARM = 30
 _RESAMPLES = 2000
@@ -109,7 +107,7 @@ def _ratio(pairs: list[list[float]]) -> float:
 
 
 def _time_us(step: Step, flush: torch.Tensor, *, is_queued: bool) -> float:
-    start, end = (timing_event() for _ in range(2))
+    start, end = _event(), _event()
     flush.zero_()
     if is_queued:
         torch.cuda._sleep(_BUSY_CYCLES)  # type: ignore[no-untyped-call]
@@ -120,6 +118,10 @@ def _time_us(step: Step, flush: torch.Tensor, *, is_queued: bool) -> float:
     end.record()
     torch.cuda.synchronize()
     return 1e3 * float(start.elapsed_time(end))
+
+
+def _event() -> torch.cuda.Event:
+    return torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
 
 
 def _module(file: Path) -> ModuleType:

@@ -16,7 +16,6 @@ from adaexplore.core.settings.config import Config
 from adaexplore.core.verdict.evaluation import Evaluation, PublishedVerdict
 from adaexplore.core.verdict.facts import ReferenceFacts
 from adaexplore.core.verdict.uses import Use
-from adaexplore.evaluate.published import OUT_OF_MEMORY
 from adaexplore.sandbox.gpus import alone
 from adaexplore.sandbox.lock import device_lock, is_wanted, stand_back
 from adaexplore.sandbox.process import ForkServer, Worker, WorkerDiedError
@@ -97,14 +96,14 @@ class WithPublishedJudge:
         """Judge beside others; again with the device alone where its memory did not suffice."""
         try:
             found = self._judged(candidate)
-            if found == OUT_OF_MEMORY:
+            if "out_of_memory" in found:
                 with device_lock(self._problem.device, exclusive=True):
                     found = self._judged(candidate)
         except TimeoutError:
             return PublishedVerdict(f"not judged after {self._timeout_s:g} s")
         except (WorkerDiedError, LimitExceededError) as error:
             return PublishedVerdict(f"its process ended: {error}")
-        return _read(found) if found and found != OUT_OF_MEMORY else None
+        return _read(found) if found and "out_of_memory" not in found else None
 
     def _judged(self, candidate: Candidate) -> dict[str, Any]:
         """Return the last message of the judge's process, whose time runs while it works."""
