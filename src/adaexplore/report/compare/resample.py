@@ -91,7 +91,8 @@ def permutation_p(units: Sequence[PairedRuns]) -> float | None:
         differences = _exchanged(units[0], rng)
     else:
         differences = _flipped([unit.means()[0] for unit in units], rng)
-    observed = abs(fmean(unit.means()[0] for unit in units)) * (1 - 1e-9)
+    rounding = 1e-9 * max(map(abs, differences))
+    observed = abs(fmean(unit.means()[0] for unit in units)) - rounding
     return sum(abs(one) >= observed for one in differences) / len(differences)
 
 

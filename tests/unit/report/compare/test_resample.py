@@ -73,6 +73,16 @@ def test_the_sign_flip_test_counts_the_signs_that_are_as_extreme():
     assert permutation_p(units) == pytest.approx(4 / 16)
 
 
+def test_differences_that_cancel_out_decide_nothing():
+    fast, slow, slower, wrong = ([math.log(s)] for s in (3.0, 1.1, 0.4, 0.1))
+    units = [
+        PairedRuns([fast, wrong], [wrong, slow]),
+        PairedRuns([wrong, slow], [wrong, slower]),
+        PairedRuns([wrong, slower], [wrong, fast]),
+    ]
+    assert permutation_p(units) == 1.0  # the sums differ by rounding alone
+
+
 def test_many_problems_are_drawn_and_one_alone_exchanges_its_runs():
     assert permutation_p([PairedRuns([[0.1 + i / 100]], [[0.0]]) for i in range(20)]) < 0.001
     assert permutation_p([PairedRuns([[(-1.0) ** i]], [[0.0]]) for i in range(20)]) > 0.5

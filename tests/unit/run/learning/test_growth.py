@@ -204,7 +204,7 @@ def growing(tmp_path, monkeypatch):
             ]
 
     @contextmanager
-    def session_on(server, problem, settings, parallel=1):
+    def session_on(server, problem, settings, parallel=1, problems=1):
         evaluator = Judge(tmp_path / "runs" / problem.name)
         yield Session(None, evaluator, Environment(triton="3.9.0"))
 
