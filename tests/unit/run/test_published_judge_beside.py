@@ -16,7 +16,7 @@ from adaexplore.core.verdict.evaluation import Failed, PublishedVerdict
 from adaexplore.run.explore import resume
 from adaexplore.run.session import open_session
 from adaexplore.run.verdicts.published_judge import WithPublishedJudge, published_judge_fits
-from adaexplore.sandbox.lock import device_lock, lock_file
+from adaexplore.sandbox.lock import device_lock, make_lock_files
 from adaexplore.store import create_run, read_run
 
 REFERENCE = """
@@ -62,21 +62,26 @@ class Failing:
 class Replies:
     """A server and its worker, which notes who has the device when it is asked something."""
 
-    def __init__(self, *replies):
+    def __init__(self, *replies, device="cpu"):
         self.replies = list(replies)
-        self.alone = []
+        self.device = device
+        self.held = []
 
     def spawn(self, *_, **__):
         return self
 
     def call(self, _message, _timeout_s, *, make_way):
         self.make_way = make_way
-        with lock_file("cpu").open() as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-                self.alone.append(False)
-            except BlockingIOError:
-                self.alone.append(True)
+        with make_lock_files(self.device)[0].open() as file:
+            for mode, how in ((fcntl.LOCK_EX, "by nobody"), (fcntl.LOCK_SH, "with others")):
+                try:
+                    fcntl.flock(file, mode | fcntl.LOCK_NB)
+                    self.held.append(how)
+                    break
+                except BlockingIOError:
+                    continue
+            else:
+                self.held.append("alone")
         return self.replies.pop(0)
 
     def end(self):
@@ -87,23 +92,25 @@ ALONE, BESIDE = {"alone": True}, {"alone": False}
 RIGHT = {"why": "", "time_us": 2.0, "eager_us": 4.0}
 
 
-def published(*replies):
-    server = Replies(*replies)
-    judge = WithPublishedJudge(Failing(), server, PROBLEM, 60.0, 1 << 30)
-    return judge.evaluate(candidate("torch.relu(x)")).published, server.alone
+def published(*replies, device="cpu"):
+    server = Replies(*replies, device=device)
+    judge = WithPublishedJudge(Failing(), server, replace(PROBLEM, device=device), 60.0, 1 << 30)
+    return judge.evaluate(candidate("torch.relu(x)")).published, server.held
 
 
-def test_the_published_judge_has_the_device_alone_while_it_times_and_only_then():
-    verdict, alone = published(ALONE, BESIDE, ALONE, BESIDE, RIGHT)
+@pytest.mark.parametrize(("device", "first"), [("cpu", "with others"), ("cuda:0", "by nobody")])
+def test_the_published_judge_has_the_device_alone_while_it_times_and_only_then(device, first):
+    verdict, held = published(ALONE, BESIDE, ALONE, BESIDE, RIGHT, device=device)
     assert verdict.speedup == 2.0
-    assert alone == [False, True, False, True, False]
+    assert held == [first, "alone", "with others", "alone", "with others"]
 
 
 def test_the_published_judge_has_the_device_alone_where_memory_ran_out_beside_others():
-    verdict, alone = published({"out_of_memory": True}, ALONE, BESIDE, ALONE, BESIDE, RIGHT)
+    verdict, held = published({"out_of_memory": True}, ALONE, BESIDE, ALONE, BESIDE, RIGHT)
     assert verdict.speedup == 2.0
-    assert alone == [False] + [True] * 5
-    assert published({"out_of_memory": True}, {"out_of_memory": True}) == (None, [False, True])
+    assert held == ["with others"] + ["alone"] * 5
+    lacking = {"out_of_memory": True}
+    assert published(lacking, lacking) == (None, ["with others", "alone"])
 
 
 def test_a_candidate_that_asks_for_the_device_again_and_again_has_no_times():
@@ -122,7 +129,7 @@ def test_those_who_time_need_not_wait_for_the_published_judge_to_compare(eventua
             self.stopped += 1
 
         def call(self, message, timeout_s, *, make_way):
-            if len(self.alone) == 2:
+            if len(self.held) == 2:
                 timing = Thread(target=time_alone)
                 timing.start()
                 assert eventually(make_way)

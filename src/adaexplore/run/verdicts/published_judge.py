@@ -24,7 +24,7 @@ from adaexplore.sandbox.watchdog import LimitExceededError
 
 _JUDGE = "adaexplore.evaluate.published:serve"
 _ALONE = (None, True, False, True, False)
-"""Whether the judge has the device alone, in the two timings; None before it needs the device."""
+"""Whether the judge has the device alone, in the two timings; None before it needs a GPU."""
 _ENDS_S = 0.05
 """What a stopped process launched on a device has ended after so long."""
 _MALFORMED = "its process sent a malformed reply"
@@ -136,9 +136,10 @@ class WithPublishedJudge:
             worker.end()
 
     def _lock(self, exclusive: bool | None) -> AbstractContextManager[None]:
-        if exclusive is None:
+        device = self._problem.device
+        if exclusive is None and device != "cpu":
             return nullcontext()
-        return device_lock(self._problem.device, exclusive=exclusive)
+        return device_lock(device, exclusive=bool(exclusive))
 
 
 class _Way:
