@@ -14,9 +14,10 @@ import os
 import re
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Protocol
 
 from adaexplore.sandbox import cores
 from adaexplore.sandbox.gpus import physical
@@ -169,6 +170,33 @@ def stand_back(device: str) -> None:
     fd, exclusive = _mine.held[device]
     _release(fd, device, exclusive)
     _take(fd, device, exclusive)
+
+
+class Stoppable(Protocol):
+    """A process that can be stopped for a while."""
+
+    def freeze(self) -> None:
+        """Stop it until `thaw`."""
+
+    def thaw(self) -> None:
+        """Let it go on."""
+
+
+def make_way(device: str, process: Stoppable, is_at_rest: Callable[[], bool]) -> float:
+    """Stop a process and let those time who wait for its device; return the seconds that took.
+
+    Not where its work on the device, which is asked for once it is stopped, does not come to rest.
+    """
+    if not is_wanted(device):
+        return 0.0
+    began = time.monotonic()
+    process.freeze()
+    try:
+        if is_at_rest():
+            stand_back(device)
+    finally:
+        process.thaw()
+    return time.monotonic() - began
 
 
 def holders(device: str) -> set[int]:

@@ -71,7 +71,6 @@ class Replies:
         return self
 
     def call(self, _message, _timeout_s, *, make_way):
-        self.make_way = make_way
         with make_lock_files(self.device)[0].open() as file:
             for mode, how in ((fcntl.LOCK_EX, "by nobody"), (fcntl.LOCK_SH, "with others")):
                 try:

@@ -39,7 +39,7 @@ from adaexplore.evaluate.kernels.describe import (
 from adaexplore.evaluate.timing.combine import combined, combined_roofline
 from adaexplore.evaluate.wire.kernel_messages import ListLaunched
 from adaexplore.languages.fingerprint import fingerprint
-from adaexplore.sandbox.lock import device_lock, is_wanted, stand_back
+from adaexplore.sandbox.lock import device_lock, make_way
 from adaexplore.sandbox.process import WorkerDiedError
 from adaexplore.sandbox.watchdog import LimitExceededError
 
@@ -89,18 +89,12 @@ class DeviceUse:
         Not where the GPU is still at work for it: a kernel that hangs occupies the GPU until its
         process ends.
         """
-        if not is_wanted(self._device):
-            return 0.0
-        began = time.monotonic()
-        self._talk.freeze()
-        try:
-            if self._device == "cpu" or not is_busy(self._device):
-                stand_back(self._device)
-        finally:
-            self._talk.thaw()
-        took_s = time.monotonic() - began
+        took_s = make_way(self._device, self._talk, self._is_at_rest)
         self.held_s -= took_s
         return took_s
+
+    def _is_at_rest(self) -> bool:
+        return self._device == "cpu" or not is_busy(self._device)
 
     @contextmanager
     def while_nobody_times(self) -> Iterator[None]:

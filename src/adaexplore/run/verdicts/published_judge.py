@@ -17,8 +17,8 @@ from adaexplore.core.verdict.evaluation import Evaluation, PublishedVerdict
 from adaexplore.core.verdict.facts import ReferenceFacts
 from adaexplore.core.verdict.uses import Use
 from adaexplore.sandbox.gpus import alone
-from adaexplore.sandbox.lock import device_lock, is_wanted, stand_back
-from adaexplore.sandbox.process import ForkServer, Worker, WorkerDiedError
+from adaexplore.sandbox.lock import device_lock, make_way
+from adaexplore.sandbox.process import ForkServer, WorkerDiedError
 from adaexplore.sandbox.walls.limits import candidate_limits
 from adaexplore.sandbox.watchdog import LimitExceededError
 
@@ -122,12 +122,19 @@ class WithPublishedJudge:
             confined="cpu" if device == "cpu" else "gpu",
             readable=problem.access.readable,
         )
+
+        def let_others_time() -> float:
+            nonlocal left_s
+            took_s = make_way(problem.device, worker, _comes_to_rest)
+            left_s += took_s
+            return took_s
+
         try:
             for exclusive in _ALONE:
                 with self._lock(exclusive):
-                    began, way = time.monotonic(), _Way(worker, problem.device)
-                    found = worker.call(message, left_s, make_way=way.make)
-                    left_s = max(left_s + way.made_s - (time.monotonic() - began), 0.0)
+                    began = time.monotonic()
+                    found = worker.call(message, left_s, make_way=let_others_time)
+                    left_s = max(left_s - (time.monotonic() - began), 0.0)
                 if found.keys() != {"alone"}:
                     break
                 message = {}
@@ -142,28 +149,9 @@ class WithPublishedJudge:
         return device_lock(device, exclusive=bool(exclusive))
 
 
-class _Way:
-    """Lets others time on a device that a worker shares with them; `made_s` is what they took."""
-
-    def __init__(self, worker: Worker, device: str) -> None:
-        self._worker = worker
-        self._device = device
-        self.made_s = 0.0
-
-    def make(self) -> float:
-        """Stop the worker while those who wait have the device; return the seconds that took."""
-        if not is_wanted(self._device):
-            return 0.0
-        began = time.monotonic()
-        self._worker.freeze()
-        try:
-            time.sleep(_ENDS_S)
-            stand_back(self._device)
-        finally:
-            self._worker.thaw()
-        made_s = time.monotonic() - began
-        self.made_s += made_s
-        return made_s
+def _comes_to_rest() -> bool:
+    time.sleep(_ENDS_S)
+    return True
 
 
 def _read(found: Mapping[str, Any]) -> PublishedVerdict:
