@@ -11,7 +11,7 @@ from torch import nn
 
 MULTIPROCESSORS = 132  # of an H200; other numbers give the same results
 PER_SM, STAGES, WARPS = 2, 3, 4
-"""Of the backward pass: programs for each multiprocessor, rows that each has in flight, its warps."""
+"""Of the backward pass: programs a multiprocessor, rows that each has in flight, its warps."""
 ROWS, COLUMNS = 64, 32
 """The tile in which the programs' sums are added up."""
 
