@@ -159,9 +159,9 @@ def test_updates_of_the_record_are_stored(database):
 def test_the_files_of_the_problem_may_move(database):
     store = database.create(RUN)
     moved = replace(RUN.problem, access=replace(RUN.problem.access, file="/elsewhere/problem.py"))
-    store.set_files(moved)
+    store.move(moved)
     with pytest.raises(ValueError, match="is not the problem of the run"):
-        store.set_files(replace(RUN.problem, seed=RUN.problem.seed + 1))
+        store.move(replace(RUN.problem, seed=RUN.problem.seed + 1))
     store.close()
     assert database.open().run() == replace(RUN, problem=moved)
 
@@ -289,11 +289,11 @@ def test_a_reader_sees_later_writes(database):
     [
         lambda store: store.record(node(2)),
         lambda store: store.set_config(store.run().config.with_steps(99)),
-        lambda store: store.set_files(RUN.problem),
+        lambda store: store.move(RUN.problem),
         lambda store: store.set_reference(eager(1.0)),
         lambda store: store.confirm(Confirmation(1, PASSED, 0.0)),
     ],
-    ids=["record", "set_config", "set_files", "set_reference", "confirm"],
+    ids=["record", "set_config", "move", "set_reference", "confirm"],
 )
 def test_a_reader_cannot_write(database, write):
     writer = database.create(RUN)

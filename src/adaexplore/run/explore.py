@@ -50,6 +50,7 @@ from adaexplore.run.session import (
     open_session,
     preparation,
     require_judges,
+    take_present_gpu,
 )
 from adaexplore.run.starts import starts_left
 from adaexplore.store import RunDirectory, RunRecord, Store, create_run, open_run, require_free
@@ -147,6 +148,8 @@ def resume(path: Path, given: Config, parts: Parts = NO_PARTS) -> Generator[Even
     with ExitStack() as stack:
         directory = stack.enter_context(open_run(path))
         store = directory.store
+        if moved := take_present_gpu(store):
+            yield Notice(moved)
         run = store.run()
         plan = Plan.of(run)
         if not given.prompts and _has_new_prompts(run, plan):

@@ -34,7 +34,7 @@ from adaexplore.run.proposers import (
 )
 from adaexplore.run.records import record_of, settled
 from adaexplore.run.search import Search
-from adaexplore.run.session import Session, session_in, session_on
+from adaexplore.run.session import Session, session_in, session_on, take_present_gpu
 from adaexplore.run.starts import starts_left, starts_of
 from adaexplore.sandbox.process import ForkServer
 from adaexplore.store import RunDirectory, Store, make_run, open_run, read_run
@@ -274,6 +274,8 @@ class Job:
         if not self.exists:
             self._make()
         with open_run(self.path) as directory:
+            if moved := take_present_gpu(directory.store):
+                self._listener(Notice(moved))
             yield directory
 
     def _make(self) -> None:

@@ -8,7 +8,7 @@ import re
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,7 @@ from adaexplore.run.verdicts.take_over import taking_over
 from adaexplore.sandbox.gpus import alone
 from adaexplore.sandbox.process import ForkServer, WorkerDiedError
 from adaexplore.sandbox.watchdog import LimitExceededError
+from adaexplore.store import Store
 
 DEFAULT_TARGET: TargetName = "sm_90"
 INTERRUPTED = 130  # 128 + SIGINT, the shells' convention
@@ -283,6 +284,26 @@ def device_of(asked: str | None, ray: str = "") -> str:
             f"--device {asked}: no such GPU; {have} on this machine. Use --device cpu"
         )
     return f"cuda:{index}"
+
+
+def present(device: str, ray: str = "") -> str:
+    """Return the device that judges on this machine what began on a machine with more GPUs."""
+    kind, _, index = device.partition(":")
+    lacks = not ray and kind == "cuda" and index.isdecimal() and 0 < _gpu_count() <= int(index)
+    return "cuda:0" if lacks else device
+
+
+def take_present_gpu(store: Store) -> str:
+    """Let a run go on with this machine's first GPU where it lacks the run's own.
+
+    Returns a line that says so, empty where nothing changes.
+    """
+    run = store.run()
+    problem = replace(run.problem, device=present(run.problem.device, run.config.ray))
+    if problem == run.problem:
+        return ""
+    store.move(problem)
+    return f"{run.problem.device} is not on this machine: {problem.device} judges from here on"
 
 
 def _gpu_count() -> int:

@@ -136,9 +136,9 @@ class SqlStore:
                 self._update(schema.run).values(config=config.model_dump(mode="json"))
             )
 
-    def set_files(self, problem: Problem) -> None:
-        """Take the places of the problem's files over from the same problem elsewhere."""
-        with self._transaction("keep the places of the problem's files") as connection:
+    def move(self, problem: Problem) -> None:
+        """Take the problem's device and the places of its files over."""
+        with self._transaction("keep the place of the problem") as connection:
             known = connection.execute(self._one(schema.run.c.problem)).scalar_one()
             if Problem.from_json(known).digest != problem.digest:
                 raise ValueError(f"{problem.name} is not the problem of the run in {self._place}")

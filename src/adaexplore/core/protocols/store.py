@@ -105,8 +105,8 @@ class Store(Protocol):
         """Replace the configuration, such as the number of planned steps or the budget."""
         ...
 
-    def set_files(self, problem: Problem) -> None:
-        """Take the places of the problem's files over from `problem`, the same one elsewhere.
+    def move(self, problem: Problem) -> None:
+        """Take the problem's device and the places of its files over from the same one elsewhere.
 
         Raises `ValueError`, and stores nothing, if it is another problem by its digest.
         """

@@ -24,7 +24,7 @@ from adaexplore.run.learning.lessons import Lessons
 from adaexplore.run.outcome.winner import to_confirm
 from adaexplore.run.proposers import COMPILER, check_compiler, make_plan, with_starts
 from adaexplore.run.records import command
-from adaexplore.run.session import device_of, load_problem
+from adaexplore.run.session import device_of, load_problem, present
 from adaexplore.search.allocation import Arm
 from adaexplore.search.ensemble import gains
 from adaexplore.search.headroom import headroom, stop_reason
@@ -114,11 +114,10 @@ class CampaignJob:
     def devices(self) -> list[str]:
         """The devices that may judge it; `BadInputError` for a device that is not there."""
         ray = self.entry.config.ray
-        if self.device:
-            return [device_of(self.device, ray)]
-        if self.entry.devices:
-            return [device_of(device, ray) for device in self.entry.devices]
-        return [device_of("cpu" if self.entry.config.target else None, ray)]
+        named = (self.device,) if self.device else self.entry.devices
+        if not named:
+            return [device_of("cpu" if self.entry.config.target else None, ray)]
+        return [device_of(each, ray) for each in dict.fromkeys(present(d, ray) for d in named)]
 
     @property
     def exists(self) -> bool:

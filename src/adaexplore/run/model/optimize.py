@@ -226,7 +226,7 @@ def _find_files(run: Path, module: Path) -> None:
     here = in_folder(begun, module)
     if here != begun:
         with open_run(run) as directory:
-            directory.store.set_files(here)
+            directory.store.move(here)
 
 
 def _refuse_changes(config: Config, search: Path) -> None:
