@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 
 from adaexplore.core.rule import Scope
@@ -19,6 +19,7 @@ class Module:
         self._tree = ast.parse(source)
         self._imported: dict[str, str] = {}
         self._bound: set[str] = set()
+        self._found: dict[object, dict[str | None, list[ast.AST]]] = {}
         for node in ast.walk(self._tree):
             self._take(node)
 
@@ -39,6 +40,23 @@ class Module:
         by_type = self._in_kernels if scope == "kernel" else self._around_kernels
         for of in types:
             yield from by_type.get(of, ())
+
+    def named(self, scope: Scope, full: str) -> Iterable[ast.AST]:
+        """The uses of a name there, by its full name."""
+        return self._by_name(scope, ast.Name, ast.Attribute).get(full, ())
+
+    def calls(self, scope: Scope, full: str) -> Iterable[ast.AST]:
+        """The calls of a function there, by its full name."""
+        return self._by_name(scope, ast.Call).get(full, ())
+
+    def _by_name(self, scope: Scope, *types: type[ast.AST]) -> Mapping[str | None, list[ast.AST]]:
+        key = (scope, types)
+        if key not in self._found:
+            self._found[key] = {}
+            for node in self.nodes(scope, *types):
+                full = self.resolved(node.func if isinstance(node, ast.Call) else node)
+                self._found[key].setdefault(full, []).append(node)
+        return self._found[key]
 
     @cached_property
     def _in_kernels(self) -> dict[type[ast.AST], list[ast.AST]]:

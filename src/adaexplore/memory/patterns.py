@@ -6,13 +6,13 @@ import ast
 import operator
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from adaexplore.core.errors import BadInputError
-from adaexplore.core.rule import Matcher
+from adaexplore.core.rule import Matcher, Scope
 from adaexplore.memory.kernels import JITS, Module
 
 _HOPPER = "triton.experimental.gluon.language.nvidia.hopper"
@@ -111,10 +111,19 @@ def lines(matcher: Matcher, module: Module) -> Iterator[int]:
     match = _Match(module, matcher.where)
     for code in matcher.code:
         pattern = _compiled(code)
-        named = isinstance(pattern, _NAMES)
-        for node in module.nodes(matcher.scope, *(_NAMES if named else [type(pattern)])):
+        for node in _alike(pattern, matcher.scope, module):
             if match.holds(pattern, node):
                 yield getattr(node, "lineno", 1)
+
+
+def _alike(pattern: ast.AST, scope: Scope, module: Module) -> Iterable[ast.AST]:
+    """Return the nodes that a pattern may match: by the name that it has, or else of its type."""
+    if isinstance(pattern, ast.Call) and (full := _dotted(pattern.func)):
+        return module.calls(scope, full)
+    if isinstance(pattern, _NAMES):
+        full = _dotted(pattern)
+        return module.named(scope, full) if full else module.nodes(scope, *_NAMES)
+    return module.nodes(scope, type(pattern))
 
 
 @lru_cache(maxsize=1024)
@@ -194,6 +203,7 @@ class _Match:
         return len(patterns) == len(values) and all(map(self.holds, patterns, values))
 
 
+@lru_cache(maxsize=4096)
 def _dotted(pattern: ast.AST) -> str | None:
     """The full name that a pattern's dotted name stands for; None for one with a wildcard."""
     if isinstance(pattern, ast.Attribute):
