@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -73,14 +72,13 @@ def adapt(options: AdaptOptions) -> int:
             "--least-tasks goes with --set learning=checked: published rules are counted, and "
             "--set memory_threshold=N chooses among them"
         )
-    failures = [found for run in options.runs for found in failures_in(run, config.learning)]
-    console = Console()
     machine = Machine(options.device, options.target, options.given.language or "triton")
+    adaptation = _Adaptation(Console(), options, config, machine)
+    failures = adaptation.failures_in(options.runs)
     with open_clients(config, make_plan(config)) as clients:
         if options.problems is None:
-            return _learn(console, failures, options, config, machine, _first(clients))
-        work = _grow if config.grow else _attempt_and_learn
-        return work(console, options.problems, options, config, machine, clients)
+            return adaptation.learn(failures, _first(clients))
+        return adaptation.grow(clients) if config.grow else adaptation.attempt(clients)
 
 
 def learn_from_search(console: Console, directory: RunDirectory) -> int:
@@ -92,94 +90,132 @@ def learn_from_search(console: Console, directory: RunDirectory) -> int:
     options = AdaptOptions(Path(run.config.memory_update), work=directory.path)
     machine = Machine(run.problem.device, run.problem.target)
     with open_clients(run.config, plan, directory.store) as clients:
-        client = clients[plan.models[0]]
-        return _learn(console, failures, options, run.config, machine, client)
+        adaptation = _Adaptation(console, options, run.config, machine)
+        return adaptation.learn(failures, clients[plan.models[0]])
 
 
-def _grow(
-    console: Console,
-    problems: Path,
-    options: AdaptOptions,
-    config: Config,
-    machine: Machine,
-    clients: Mapping[str, ModelClient],
-) -> int:
-    """Search tasks one after the other, learning from each; return the exit code."""
-    tasks = _tasks(console, problems, options, config, machine)
-    base = memory_for(tasks[0].problem, config.memory)[1]
-    client = _first(clients)
-    lessons = Lessons(
-        options.output,
-        options.folder / "rules",
-        machine.checker,
-        way=config.learning,
-        ask=client.ask if client else None,
-        base=base,
-        least_tasks=options.least_tasks,
-        tell=lambda line: say(console, line),
-    )
-    view = GrowthView(console, len(tasks), lessons, config)
-    with closing(lessons):
+@dataclass(frozen=True, slots=True)
+class _Adaptation:
+    """One call of a command that learns rules; `grow`, `attempt` and `learn` return a status."""
+
+    console: Console
+    options: AdaptOptions
+    config: Config
+    machine: Machine
+
+    def grow(self, clients: Mapping[str, ModelClient]) -> int:
+        """Search tasks one after the other, learning from each."""
+        options, config, tasks = self.options, self.config, self._tasks()
+        client = _first(clients)
+        lessons = Lessons(
+            options.output,
+            options.folder / "rules",
+            self.machine.checker,
+            way=config.learning,
+            ask=client.ask if client else None,
+            base=memory_for(tasks[0].problem, config.memory)[1],
+            least_tasks=options.least_tasks,
+            tell=self._say,
+        )
+        view = GrowthView(self.console, len(tasks), lessons, config)
+        with closing(lessons):
+            try:
+                folder = options.folder / "tasks"
+                for grown in grow(tasks, lessons, clients, folder, options.parallel or 1):
+                    view.show(grown)
+            except BudgetSpentError as error:
+                self._say(f"stopping: {error}; the same command goes on")
+            except KeyboardInterrupt:
+                return self._stopped()
+        view.show_end()
+        return 0
+
+    def attempt(self, clients: Mapping[str, ModelClient]) -> int:
+        """Attempt tasks, each in a run of its own below the work folder; learn from failures."""
+        tasks = self._tasks()
+        parallel = self.options.parallel or default_parallel()
         try:
-            folder = options.folder / "tasks"
-            for grown in grow(tasks, lessons, clients, folder, options.parallel or 1):
-                view.show(grown)
-        except BudgetSpentError as error:
-            say(console, f"stopping: {error}; the same command goes on")
+            waiting = _attempt(self.console, tasks, clients, parallel)
         except KeyboardInterrupt:
-            say(console, "stopped; the same command goes on")
-            return INTERRUPTED
-    view.show_end()
-    return 0
+            return self._stopped()
+        runs = sorted(task.run for task in tasks if task.run.exists())
+        failures = self.failures_in(runs)
+        status = self.learn(failures, _first(clients)) if failures else 0
+        if waiting:
+            self._say(
+                f"{prompts_wait(waiting)} in {self.options.folder / 'asks'}: answer TASK/1.1.md in "
+                "TASK/1.1.reply.md and so on, and run the same command again"
+            )
+        return status
 
+    def failures_in(self, runs: Sequence[Path]) -> list[Failure]:
+        """Return the failures of the candidates of runs."""
+        return [found for run in runs for found in failures_in(run, self.config.learning)]
 
-def _tasks(
-    console: Console, problems: Path, options: AdaptOptions, config: Config, machine: Machine
-) -> list[TaskRun]:
-    techniques = not config.grow if options.techniques is None else options.techniques
-    return adaptation_tasks(
-        problems,
-        options.folder,
-        config,
-        machine,
-        limit=options.tasks,
-        techniques=techniques,
-        skipped=lambda line: say(console, line),
-    )
+    def learn(self, failures: Sequence[Failure], client: ModelClient | None) -> int:
+        """Make rules of failures; without a client, prompts wait in files."""
+        published = self.config.learning == "published"
+        how = "counting them, unchecked" if published else f"trying them on {self.machine}"
+        self._say(f"{len(failures)} failures of candidates; {how}")
+        by_way = learn_published if published else self._learn_checked
+        try:
+            learned = by_way(
+                failures,
+                self.options.output,
+                self.options.folder / "rules",
+                ask=client.ask if client else None,
+                tell=self._say,
+            )
+        except BudgetSpentError as error:
+            self._say(f"stopping: {error}; the same command goes on")
+            return 0
+        except KeyboardInterrupt:
+            return self._stopped()
+        self._say_result(learned)
+        return 0
+
+    def _tasks(self) -> list[TaskRun]:
+        options, config = self.options, self.config
+        assert options.problems
+        techniques = not config.grow if options.techniques is None else options.techniques
+        return adaptation_tasks(
+            options.problems,
+            options.folder,
+            config,
+            self.machine,
+            limit=options.tasks,
+            techniques=techniques,
+            skipped=self._say,
+        )
+
+    def _learn_checked(
+        self, failures: Sequence[Failure], memory: Path, folder: Path, **how: Any
+    ) -> Learned:
+        with closing(self.machine.checker()) as checker:
+            least = self.options.least_tasks
+            return learn(failures, memory, folder, checker, least_tasks=least, **how)
+
+    def _say_result(self, learned: Learned) -> None:
+        counts = (
+            f"{len(learned.rules)} new rules, {len(learned.counted)} known ones counted, "
+            f"{len(learned.dropped) + len(learned.refused)} cases without a rule"
+        )
+        self._say(f"{self.options.output}: {counts}")
+        for path in learned.open:
+            reply = f"{path.stem}.reply.md"
+            self._say(f"{path}: answer in {reply}, and run the same command again")
+
+    def _say(self, line: str) -> None:
+        say(self.console, line)
+
+    def _stopped(self) -> int:
+        self._say("stopped; the same command goes on")
+        return INTERRUPTED
 
 
 def _first(clients: Mapping[str, ModelClient]) -> ModelClient | None:
     """Return the client of the first model, which writes the rules; None without any."""
     return next(iter(clients.values()), None)
-
-
-def _attempt_and_learn(
-    console: Console,
-    problems: Path,
-    options: AdaptOptions,
-    config: Config,
-    machine: Machine,
-    clients: Mapping[str, ModelClient],
-) -> int:
-    """Attempt tasks, each in a run of its own below the work folder, and learn from failures."""
-    tasks = _tasks(console, problems, options, config, machine)
-    try:
-        waiting = _attempt(console, tasks, clients, options.parallel or default_parallel())
-    except KeyboardInterrupt:
-        say(console, "stopped; the same command goes on")
-        return INTERRUPTED
-    runs = sorted(task.run for task in tasks if task.run.exists())
-    failures = [failure for run in runs for failure in failures_in(run, config.learning)]
-    status = 0
-    if failures:
-        status = _learn(console, failures, options, config, machine, _first(clients))
-    if waiting:
-        say(
-            console,
-            f"{prompts_wait(waiting)} in {options.folder / 'asks'}: answer TASK/1.1.md in "
-            "TASK/1.1.reply.md and so on, and run the same command again",
-        )
-    return status
 
 
 def _attempt(
@@ -210,56 +246,3 @@ def _outcome(attempted: Attempted) -> str:
     if attempted.right:
         return "right"
     return "compiles, not run" if attempted.unknown else "failed"
-
-
-def _learn(
-    console: Console,
-    failures: Sequence[Failure],
-    options: AdaptOptions,
-    config: Config,
-    machine: Machine,
-    client: ModelClient | None,
-) -> int:
-    """Make rules of failures; without a client, prompts wait in files. Return the exit code."""
-    published = config.learning == "published"
-    how = "counting them, unchecked" if published else f"trying them on {machine}"
-    say(console, f"{len(failures)} failures of candidates; {how}")
-    by_way = learn_published if published else partial(_learn_checked, options, machine)
-    try:
-        learned = by_way(
-            failures,
-            options.output,
-            options.folder / "rules",
-            ask=client.ask if client else None,
-            tell=lambda line: say(console, line),
-        )
-    except BudgetSpentError as error:
-        say(console, f"stopping: {error}; the same command goes on")
-        return 0
-    except KeyboardInterrupt:
-        say(console, "stopped; the same command goes on")
-        return INTERRUPTED
-    _say_result(console, learned, options.output)
-    return 0
-
-
-def _learn_checked(
-    options: AdaptOptions,
-    machine: Machine,
-    failures: Sequence[Failure],
-    memory: Path,
-    folder: Path,
-    **how: Any,
-) -> Learned:
-    with closing(machine.checker()) as checker:
-        return learn(failures, memory, folder, checker, least_tasks=options.least_tasks, **how)
-
-
-def _say_result(console: Console, learned: Learned, memory: Path) -> None:
-    counts = (
-        f"{len(learned.rules)} new rules, {len(learned.counted)} known ones counted, "
-        f"{len(learned.dropped) + len(learned.refused)} cases without a rule"
-    )
-    say(console, f"{memory}: {counts}")
-    for path in learned.open:
-        say(console, f"{path}: answer in {path.stem}.reply.md, and run the same command again")
