@@ -8,6 +8,9 @@ from tests.contract.test_store import RUN
 from adaexplore.core.protocols.listener import Notice
 from adaexplore.core.settings.config import Config
 from adaexplore.run import explore
+from adaexplore.run.campaign.file import CampaignEntry
+from adaexplore.run.campaign.job import CampaignJob, ProgressRow, SharedLimits
+from adaexplore.run.job import Servers
 from adaexplore.run.session import present
 from adaexplore.store import create_run, read_run
 
@@ -46,3 +49,18 @@ def test_a_run_goes_on_with_the_first_gpu_where_its_own_is_missing(run, monkeypa
 def test_another_gpu_stands_in_for_a_missing_one_alone(monkeypatch, device, ray, judged_on):
     monkeypatch.setattr(GPU, lambda: 2)
     assert present(device, ray) == judged_on
+
+
+@pytest.mark.parametrize(
+    ("name", "device", "devices"),
+    [
+        ("run", None, ["cuda:0"]),
+        ("new", "cuda:0,cuda:1", ["cuda:0"]),
+        ("new", "cuda:0", ["cuda:0"]),
+    ],
+)
+def test_a_campaign_uses_the_gpus_that_are_there(run, monkeypatch, name, device, devices):
+    monkeypatch.setattr(GPU, lambda: 1)
+    entry = CampaignEntry(name, "softmax.py", Config(device=device))
+    job = CampaignJob(entry, run.parent, SharedLimits(Servers()), ProgressRow(), 1)
+    assert job.devices == devices
