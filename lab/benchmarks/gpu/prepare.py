@@ -94,9 +94,9 @@ class Packing:
             sys.exit(f"{clone} lacks {' '.join(paths) or 'its tree'} of {commit}: git fetch")
         return target
 
-    def collect(self, name: str, *options: str) -> None:
+    def collect(self, name: str, *options: str, precision: str = "tf32") -> None:
         """Pack the folder that `adaexplore bench` makes; paths are relative to the work folder."""
-        classes = ("--precision", "tf32", "--or-looser", "--seed", "0")
+        classes = ("--precision", precision, "--or-looser", "--seed", "0")
         lanes = ("--device", "cuda:0", "--parallel", "6")
         command = ["bench", *options, *classes, *lanes, "--collect-only", "--run", name]
         self._adaexplore(*command)
@@ -215,29 +215,53 @@ def _flashinfer(packing: Packing) -> None:
 
 
 def _record(packing: Packing) -> None:
-    packing.take("ScalingIntelligence/KernelBench", "KernelBench", "KernelBench")
-    packing.take("Laurawly/kernelagent-artifacts", "kernelagent")
+    released = _released(packing)
     packing.take("kaiming-cheng/kernelagent-optimization-artifacts", "kernelagent-opt")
-    runs = "runs/ralph_codex_cuda_all"
-    packing.take("yenhao-huang/KernelBench", "gpt", runs)
-    packing.take("StigLidu/AdaExplore", "adaexplore", "results")
     packing.take("deepreinforce-ai/CUDA-L1", "cuda-l1", "optimized_cuda_code/h100.json")
     metr = ("best_agent_solutions", "tasks")
     work = packing.take("pavanyellow/KernelBenchFiltered", "metr", *metr).parent
     _our_winners(work / "ours")
     folders = {
-        "kernelagent": "kernelagent",
+        "kernelagent": released.pop("kernelagent"),
         "kernelagent-optimised": "kernelagent-opt",
-        "gpt-5.5": f"gpt/{runs}",
-        "adaexplore-2604": "adaexplore/results",
+        **released,
         "cuda-l1": "cuda-l1/optimized_cuda_code",
         "metr": "metr",
         "ours": "ours",
     }
-    answers = [each for item in folders.items() for each in ("--answers", "=".join(item))]
     levels = [each for level in "1235" for each in ("--level", level)]
     given = ("--data", "KernelBench", "--sample", "30")
-    packing.collect("record", "kernelbench", *given, *levels, *answers)
+    packing.collect("record", "kernelbench", *given, *levels, *_answers(folders))
+
+
+def _released(packing: Packing) -> dict[str, str]:
+    """Take the kernels that others released for today's problems; return their folders by name."""
+    packing.take("ScalingIntelligence/KernelBench", "KernelBench", "KernelBench")
+    packing.take("Laurawly/kernelagent-artifacts", "kernelagent")
+    runs = "runs/ralph_codex_cuda_all"
+    packing.take("yenhao-huang/KernelBench", "gpt", runs)
+    packing.take("StigLidu/AdaExplore", "adaexplore", "results")
+    return {
+        "kernelagent": "kernelagent",
+        "gpt-5.5": f"gpt/{runs}",
+        "adaexplore-2604": "adaexplore/results",
+    }
+
+
+def _answers(folders: Mapping[str, str]) -> list[str]:
+    return [each for item in folders.items() for each in ("--answers", "=".join(item))]
+
+
+def _released_sixty(packing: Packing) -> None:
+    """Pack the released kernels for the record's problems, those of each class apart."""
+    answers = _answers(_released(packing))
+    order = tomllib.loads((_ROOT / "docs/results/record-sixty.toml").read_text(encoding="utf-8"))
+    for table in order["problem"]:
+        if "benchmark" in table:
+            chosen = [each for some in table["problems"] for each in ("--problems", some)]
+            given = ("--data", "KernelBench", *chosen, *answers)
+            name, precision = f"released-{table['precision']}", table["precision"]
+            packing.collect(name, "kernelbench", *given, precision=precision)
 
 
 def _our_winners(folder: Path) -> None:
@@ -357,6 +381,7 @@ _PACKS: Mapping[str, Callable[[Packing], None]] = {
     "searches": _searches,
     "study": _study,
     "sixty": _sixty,
+    "released": _released_sixty,
 }
 
 

@@ -120,7 +120,7 @@ tritonbench | tritonbench-g | kernelbenchx | kernelbenchx-corpus | withdrawn)
   [ -z "${FULL:-}" ] || TOOL=(-m adaexplore bench)
   judge "$NAME" "${TOOL[@]}"
   ;;
-record)
+record | released-fp32 | released-tf32)
   PARALLEL=${PARALLEL:-6} judge "$NAME" -m adaexplore bench
   "$PYTHON" lab/benchmarks/record_table.py "$WORK/$NAME" --brief
   ;;
@@ -193,7 +193,8 @@ models) # each model is a run of its own; the first call ranks and asks, every f
   ;;
 *)
   echo "run.sh NAME SECONDS [OPTIONS]; NAME is same-code, loaded, cluster, tests, corpora, tritonbench, tritonbench-g," >&2
-  echo "kernelbenchx, kernelbenchx-corpus, flashinfer, record, confusion, withdrawn, searches, study, sixty, speed or models" >&2
+  echo "kernelbenchx, kernelbenchx-corpus, flashinfer, record, confusion, withdrawn, released-fp32, released-tf32, searches," >&2
+  echo "study, sixty, speed or models" >&2
   exit 2
   ;;
 esac
