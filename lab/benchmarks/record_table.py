@@ -94,7 +94,7 @@ def _collection_cells(name: str, drawn: int, verdicts: Sequence[Row]) -> list[ob
     ordinary = [one for one in timed if not set_apart(one["labels"])]
     labelled = [one for one in timed if set_apart(one["labels"])]
     plain = sum(not set_apart(one["labels"]) for one in judged)
-    claims = [_claim(one) for one in ordinary]
+    claims = [claim_of(one) for one in ordinary]
     statuses = Counter(_status(one) for one in judged if _status(one) != "passed")
     return [
         name,
@@ -105,7 +105,7 @@ def _collection_cells(name: str, drawn: int, verdicts: Sequence[Row]) -> list[ob
         mean_with_interval(claims),
         mean([one["evaluation"]["speedup_eager"] for one in ordinary]),
         f"{sum(claim > 1 for claim in claims) / plain:.0%}" if plain else "",
-        f"{len(labelled)}, {mean([_claim(one) for one in labelled])}" if labelled else "",
+        f"{len(labelled)}, {mean([claim_of(one) for one in labelled])}" if labelled else "",
         ", ".join(f"{count} {status}" for status, count in statuses.most_common()),
         unjudged,
         drawn - len(judged) - unjudged,
@@ -123,12 +123,12 @@ def _answer_cells(one: Row) -> list[object]:
         said = _status(one) + (f": {why}" if why else "")
         return [*where, said, found["precision"] or "", "", "", "", labels]
     said = "passed, too noisy" if found["too_noisy"] else "passed"
-    gain = f"{times(_claim(one))} ({span(found['speedup_ci'])})"
+    gain = f"{times(claim_of(one))} ({span(found['speedup_ci'])})"
     over_eager = times(found["speedup_eager"])
     return [*where, said, found["precision"], gain, found["strongest"], over_eager, labels]
 
 
-def _claim(one: Row) -> float:
+def claim_of(one: Row) -> float:
     """Return what counts; a gain under the load of other programs is none."""
     claim = one["evaluation"]["claim"]
     return 1.0 if claim is None else float(claim)

@@ -1,38 +1,57 @@
 """The tables of a campaign of searches, in Markdown: each problem after some steps, and means.
 
     python lab/benchmarks/searches_table.py runs/record --after 1 3 10
+    python lab/benchmarks/searches_table.py runs/record --released runs/released-*
 
 A problem counts by what may be claimed of its fastest right candidate so far, at least 1: where
 nothing is faster, the strongest baseline is used. A mean is geometric, with the 95 % interval of a
 bootstrap over problems. Problems with a label that says that a speedup means little are apart.
+
+`--released` has folders of `adaexplore bench` with verdicts on kernels of others for the same
+problems. The best of them that is right in the folder's class, or in a stricter one, stands beside
+each problem.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from record_table import mean, mean_with_interval, span, table, times
+from record_table import claim_of, mean, mean_with_interval, read, span, table, times
 
-from adaexplore.core import Node, Passed
+from adaexplore.core import PRECISIONS, Node, Passed
 from adaexplore.report import CampaignSummary, Result
 from adaexplore.run import recorded
 from adaexplore.store import read_run
 
 _MOST_KERNELS = 2
 _MOST_CHARS = 40
+_AS_FAST = 0.98  # of another's speedup: two measurements differ by as much
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """The fastest kernel of others for a problem, by what may be claimed of it."""
+
+    collection: str
+    claim: float
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A problem: its result, what could be claimed after some steps, and if step 1 was right."""
+    """A problem: its result, what could be claimed after some steps, and if step 1 was right.
+
+    `released` is the best kernel of others, None where there is none or no right one.
+    """
 
     result: Result
     after: tuple[float, ...]
     first_is_right: bool
+    released: Released | None = None
 
     @property
     def final(self) -> float:
@@ -45,23 +64,50 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--after", type=int, nargs="+", default=[1, 3, 10], metavar="STEPS")
+    parser.add_argument("--released", type=Path, nargs="+", default=[], metavar="FOLDER")
     options = parser.parse_args()
     summary = recorded(options.folder, reports=False)
     assert isinstance(summary, CampaignSummary)
-    rows = rows_of(summary, options.folder, options.after)
+    released = best_released(options.released)
+    rows = rows_of(summary, options.folder, options.after, released)
     print(problems_table(rows, options.after))
     print(f"\n{means_table(rows, options.after)}")
     print(f"\n{figures(rows, summary)}")
 
 
-def rows_of(summary: CampaignSummary, folder: Path, after: Sequence[int]) -> list[Row]:
+def best_released(folders: Sequence[Path]) -> dict[str, Released]:
+    """Return the best kernel of others for each problem, by its key, such as `3/7`."""
+    best: dict[str, Released] = {}
+    for folder in folders:
+        config = json.loads((folder / "bench.json").read_text(encoding="utf-8"))["config"]
+        allowed = PRECISIONS[: PRECISIONS.index(config["precision"]) + 1]
+        for verdict in read(folder)[1]:
+            entry, found = verdict["entry"], verdict["evaluation"]
+            if found and found["status"] == "passed" and found["precision"] in allowed:
+                one = Released(entry["collection"], claim_of(verdict))
+                best[entry["key"]] = max(best.get(entry["key"], one), one, key=_claim)
+    return best
+
+
+def _claim(one: Released) -> float:
+    return one.claim
+
+
+def rows_of(
+    summary: CampaignSummary,
+    folder: Path,
+    after: Sequence[int],
+    released: Mapping[str, Released] | None = None,
+) -> list[Row]:
     """Return the row of each judged problem, in the order of the summary."""
     rows = []
     for result in (one for group in summary.groups for one in group.results):
         with read_run(folder / result.folder) as run:
             steps = [node for node in run.store.nodes() if node.is_planned]
         claims = tuple(best_claim(steps[:count]) for count in after)
-        rows.append(Row(result, claims, bool(steps) and isinstance(steps[0].evaluation, Passed)))
+        first_is_right = bool(steps) and isinstance(steps[0].evaluation, Passed)
+        key = f"{result.category.removeprefix('level ')}/{result.name.partition('_')[0]}"
+        rows.append(Row(result, claims, first_is_right, (released or {}).get(key)))
     return rows
 
 
@@ -75,7 +121,7 @@ def problems_table(rows: Sequence[Row], after: Sequence[int]) -> str:
     """Return a row for each problem."""
     heads = [
         *("problem", "class", "strongest baseline", *(f"after {count}" for count in after)),
-        *("claimed (95 %)", "over eager", "of the roofline", "rests on", "labels"),
+        *("claimed (95 %)", "over eager", "of the roofline", "released", "rests on", "labels"),
     ]
     return table(heads, [_cells(row) for row in rows])
 
@@ -101,6 +147,10 @@ def figures(rows: Sequence[Row], summary: CampaignSummary) -> str:
         f"median winner, of its roofline: {median(shares):.0%}" if shares else "no winner",
         f"spent: {paid}",
     ]
+    beside = [row for row in rows if row.released]
+    if beside:
+        ahead = sum(row.final >= _AS_FAST * row.released.claim for row in beside if row.released)
+        lines.append(f"as fast as the best released kernel, or faster: {ahead} of {len(beside)}")
     return "\n".join(f"- {line}" for line in lines)
 
 
@@ -116,6 +166,7 @@ def _cells(row: Row) -> list[str]:
         f"{times(row.final)}{star} ({span(timing.speedup_ci)})" if timing else times(1.0),
         times(timing.speedup_eager) if timing else "",
         f"{roofline.share:.0%}" if roofline else "",
+        f"{row.released.collection} {times(row.released.claim)}" if row.released else "",
         rests_on(found),
         ", ".join([*(result.labels or ()), *(found.labels if found else ())]),
     ]

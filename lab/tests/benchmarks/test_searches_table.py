@@ -1,6 +1,7 @@
 """The tables of a campaign of searches."""
 
 import dataclasses
+import json
 
 import searches_table
 
@@ -81,3 +82,33 @@ def test_a_problem_that_is_not_confirmed_has_a_star():
     ).splitlines()
     assert "2.00x (2.00 to 2.00)" in table[2]
     assert "2.00x* (2.00 to 2.00)" in table[3]
+
+
+def verdict(collection, key, claim, precision, status="passed"):
+    entry = {"collection": collection, "key": key, "place": collection, "digest": f"{claim}"}
+    found = {"status": status, "precision": precision, "claim": claim}
+    return {"entry": entry, "evaluation": found}
+
+
+def test_the_best_released_kernel_is_right_in_the_class_of_its_folder(tmp_path):
+    verdicts = [
+        verdict("a", "2/7", 1.5, "fp32"),
+        verdict("b", "2/7", 2.0, "tf32"),
+        verdict("c", "2/7", 3.0, "half"),  # another class
+        verdict("a", "2/8", 4.0, None, status="wrong_output"),
+    ]
+    bench = {"config": {"precision": "tf32"}, "entries": [each["entry"] for each in verdicts]}
+    (tmp_path / "bench.json").write_text(json.dumps(bench))
+    (tmp_path / "verdicts.jsonl").write_text("".join(f"{json.dumps(v)}\n" for v in verdicts))
+    assert searches_table.best_released([tmp_path]) == {"2/7": searches_table.Released("b", 2.0)}
+
+
+def test_a_problem_counts_as_faster_than_what_was_released_within_what_measurements_differ_by():
+    ours = row("7_x", 1.99)
+    rows = [
+        dataclasses.replace(ours, released=searches_table.Released("b", claim))
+        for claim in (2.0, 2.5, 1.0)
+    ]
+    figures = searches_table.figures([*rows, ours], SUMMARY)
+    assert "as fast as the best released kernel, or faster: 2 of 3" in figures
+    assert "b 2.50x" in searches_table.problems_table(rows, (1, 3))
