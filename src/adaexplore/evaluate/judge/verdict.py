@@ -39,7 +39,7 @@ from adaexplore.evaluate.kernels.describe import (
 from adaexplore.evaluate.timing.combine import combined, combined_roofline
 from adaexplore.evaluate.wire.kernel_messages import ListLaunched
 from adaexplore.languages.fingerprint import fingerprint
-from adaexplore.sandbox.lock import device_lock, make_way
+from adaexplore.sandbox.lock import device_lock, make_way, waited_s
 from adaexplore.sandbox.process import WorkerDiedError
 from adaexplore.sandbox.watchdog import LimitExceededError
 
@@ -76,12 +76,12 @@ class DeviceUse:
         """Hold the device, alone or with others that do not time."""
         asked = time.monotonic()
         with device_lock(self._device, exclusive=exclusive):
-            since = time.monotonic()
+            since, waited_before_s = time.monotonic(), waited_s()
             self._talk.deadline += since - asked
             try:
                 yield
             finally:
-                self.held_s += time.monotonic() - since
+                self.held_s += time.monotonic() - since - (waited_s() - waited_before_s)
 
     def make_way(self) -> float:
         """Stop the candidate and let those time who wait for it; return the seconds that took.
@@ -89,9 +89,7 @@ class DeviceUse:
         Not where the GPU is still at work for it: a kernel that hangs occupies the GPU until its
         process ends.
         """
-        took_s = make_way(self._device, self._talk, self._is_at_rest)
-        self.held_s -= took_s
-        return took_s
+        return make_way(self._device, self._talk, self._is_at_rest)
 
     def _is_at_rest(self) -> bool:
         return self._device == "cpu" or not is_busy(self._device)

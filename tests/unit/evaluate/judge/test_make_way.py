@@ -81,6 +81,17 @@ def test_it_is_stopped_while_others_time_and_that_time_does_not_count(talk, timi
     assert device.held_s < time.monotonic() - began - ALONE_S + 0.5
 
 
+def test_what_holds_no_device_takes_nothing_off_the_time_for_which_it_was_held(talk, timing):
+    thread, states = timing
+    device = DeviceUse("cpu", talk)
+    with device.while_nobody_times():
+        thread.start()
+        with talk.considerate(device.make_way), talk.impatient(QUIET_S):
+            load(talk, LONG_S)
+    assert states
+    assert device.held_s == 0.0
+
+
 def test_it_goes_on_where_nobody_waits(talk):
     device, deadline = DeviceUse("cpu", talk), talk.deadline
     with device.hold(exclusive=False), talk.considerate(device.make_way):
