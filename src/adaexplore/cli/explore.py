@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adaexplore.cli.options import RunArg, ServerOption, configured, problem_path
+from adaexplore.cli.options import RunArg, ServerOption, configured, problem_path, writable
 
 if TYPE_CHECKING:
     from adaexplore.core.protocols.listener import Event
@@ -65,17 +65,34 @@ def explore(
 
 
 @app.command(cls=configured(names=CHANGES, settings=False))
-def resume(ctx: typer.Context, run: RunArg) -> None:
+def resume(
+    ctx: typer.Context,
+    run: RunArg,
+    json: Annotated[
+        Path | None,
+        typer.Option(
+            "--json",
+            metavar="OUT",
+            help="Write the results of a campaign or a study there, as JSON.",
+            callback=writable,
+        ),
+    ] = None,
+) -> None:
     """Continue a run or a campaign, or give it more steps or another budget.
 
     Where prompts are answered by hand, the replies are evaluated.
     """
     from adaexplore.cli.campaign import continue_campaign
+    from adaexplore.core.errors import BadInputError
     from adaexplore.run import explore as application
     from adaexplore.store.campaign import is_campaign
 
     if is_campaign(run):
-        raise typer.Exit(continue_campaign(run, ctx.obj))
+        raise typer.Exit(continue_campaign(run, ctx.obj, json))
+    if json:
+        raise BadInputError(
+            f"--json: {run} is one run; adaexplore export {run} -o OUT.json.xz writes it"
+        )
     raise typer.Exit(follow_search(application.resume(run, ctx.obj), run))
 
 

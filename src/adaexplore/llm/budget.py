@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 from adaexplore.core.errors import BadInputError
 from adaexplore.core.protocols.client import BudgetSpentError, ModelClient, Prompt, Reply, Usage
+from adaexplore.core.text.units import estimated_tokens
 from adaexplore.llm.prices import list_price_usd
 from adaexplore.llm.wrapping import WrappingClient
 
@@ -127,7 +128,8 @@ def counted(prompt: Prompt, reply: Reply) -> Usage:
     """Return the usage of a call: the provider's, or an estimate from its length."""
     usage = reply.usage
     if not _tokens(usage):
-        return _priced(reply.model, _prompt_tokens(prompt), _estimated(reply.text))
+        sent = sum(estimated_tokens(message.text) for message in prompt.messages)
+        return _priced(reply.model, sent, estimated_tokens(reply.text))
     if usage.cost_usd is None:
         return _priced(reply.model, usage.input_tokens, usage.output_tokens)
     return usage
@@ -144,11 +146,7 @@ def _priced(model: str, input_tokens: int, output_tokens: int) -> Usage:
 
 
 def _prompt_tokens(prompt: Prompt) -> int:
-    return _estimated(*(message.text for message in prompt.messages))
-
-
-def _estimated(*texts: str) -> int:
-    return round(sum(map(len, texts)) / _CHARACTERS_PER_TOKEN)
+    return round(sum(len(message.text) for message in prompt.messages) / _CHARACTERS_PER_TOKEN)
 
 
 def _tokens(usage: Usage) -> int:

@@ -246,7 +246,7 @@ def test_what_is_told_twice_says_so_and_the_rest_is_taken(adaexplore, run, asks)
         ("reply.txt", "x", "name it after its prompt"),
         ("1.5.reply.md", "x", "turn 5 has been answered"),
         ("1.1.reply.md", "x" * (5 << 20), "larger than 4 MiB"),
-        ("1.1.reply.md", " \n", "is empty; write the reply into it, then tell again"),
+        ("1.1.reply.md", " \n", "is empty; write the reply into it, or delete it"),
         ("1.1.reply.md", b"\0\xff\xfe", "not UTF-8 text; save the reply as UTF-8"),
         ("9999999999.1.reply.md", "x", "name it after its prompt"),
         ("1.99999999999999999999.reply.md", "x", "name it after its prompt"),

@@ -263,13 +263,22 @@ def test_a_run_of_which_a_kill_left_half_is_made_anew(adaexplore, problems, tmp_
     assert not (folder / ".one.new").exists()
 
 
+def test_a_problem_file_that_is_not_there_is_refused_before_a_folder_is_made(
+    adaexplore, problems, tmp_path
+):
+    gone, night = tmp_path / "gone.py", tmp_path / "night"
+    complaint = adaexplore("campaign", problems[0], gone, *FAST, "--run", night).complaint
+    assert complaint == f"adaexplore: there is no problem file {gone}"
+    assert not night.exists()
+
+
 @pytest.mark.slow
 def test_where_nothing_can_be_judged_the_exit_code_says_so(adaexplore, problems, file, tmp_path):
     broken = file("broken.py", "class Model: ...")
     words = [*FAST, "--run", tmp_path / "night"]
-    result = adaexplore("campaign", problems[2], broken, tmp_path / "gone.py", *words)
+    result = adaexplore("campaign", problems[2], broken, *words)
     assert result.code == 2
-    for name in ("nan: ", "broken: ", "gone: "):
+    for name in ("nan: ", "broken: "):
         assert name in result.out
     broken.write_text(problems[0].read_text())
     assert adaexplore("campaign", tmp_path / "night", "--steps", 1).code == 0

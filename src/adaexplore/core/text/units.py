@@ -54,6 +54,11 @@ def share(part: float) -> str:
     return f"{percent:.0f} %" if percent >= 1 or percent == 0 else f"{percent:.1g} %"
 
 
+def plural(count: int, noun: str) -> str:
+    """Say how many there are, such as `1 seed` or `2 seeds`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def prompts_wait(count: int) -> str:
     """Say how many prompts wait, such as `1 prompt waits`."""
     return "1 prompt waits" if count == 1 else f"{count} prompts wait"

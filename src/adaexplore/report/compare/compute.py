@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from adaexplore.core.problem import Precision
+from adaexplore.core.text.units import plural
 from adaexplore.core.verdict.labels import set_apart
 from adaexplore.report.averages import NO_KERNEL_SPEEDUP
 from adaexplore.report.compare.arms import SearchArm
@@ -105,6 +106,7 @@ def compare(
         groups=tuple(groups),
         notes=(
             *notes,
+            *_under_load(traces),
             *([f"not compared with each other: {'; '.join(apart)}"] if len(apart) > 1 else []),
         ),
         labels={names[t.key]: dict(t.labels) for t in traces if t.labels},
@@ -225,6 +227,14 @@ def _rows(runs: _GroupRuns, names: Mapping[str, str]) -> Iterator[ProblemRow]:
                 claimed=found_by([trace.claimed for trace in side]),
                 paired=key in runs.common,
             )
+
+
+def _under_load(traces: Sequence[RunTrace]) -> list[str]:
+    loaded = sum(trace.claimed is not None and trace.claimed.is_under_load for trace in traces)
+    if not loaded:
+        return []
+    why = "measured while other programs kept the machine busy, so counted as 1.000×"
+    return [f"{why}: the best of {plural(loaded, 'run')}"]
 
 
 def _notes(

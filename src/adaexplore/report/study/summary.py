@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from adaexplore.core.text.units import plural
 from adaexplore.report.campaign.summary import CampaignSummary
 from adaexplore.report.compare.arms import SearchArm
 from adaexplore.report.compare.comparison import Comparison
@@ -129,9 +130,15 @@ def _notes(runs: Sequence[StudyRun], cells: Sequence[Cell]) -> Iterator[str]:
     steps = [result.steps for result in counted]
     if steps and min(steps) < max(steps):
         yield f"runs have {min(steps)} to {max(steps)} steps; the figures are those so far"
-    open_ = sum(result.left_open for result in counted)
+    loaded = [result for result in counted if result.timing and result.timing.is_under_load]
+    if loaded:
+        yield (
+            "measured while other programs kept the machine busy, so without a claim and counted "
+            f"as 1.000×: {plural(len(loaded), 'winner')}"
+        )
+    open_ = sum(result.left_open and result not in loaded for result in counted)
     if open_:
         yield (
-            f"{open_} winners are left open, whether they are faster: their interval is wide or "
-            "their calls are short; the lower end of the interval counts"
+            "left open by a wide interval or short calls, and counted by the lower end of the "
+            f"interval: {plural(open_, 'winner')}"
         )

@@ -9,6 +9,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from adaexplore.core.text.units import plural
 from adaexplore.report import text
 from adaexplore.report.campaign.tables import spending, unjudged_lines
 from adaexplore.report.compare.comparison import Pair
@@ -154,7 +155,8 @@ def memory_cells(row: MemoryRow) -> tuple[str, ...]:
 def byline(summary: StudySummary) -> str:
     """Return the size of the study and its costs in one line."""
     problems, seeds = len(summary.problems), len({seed for _, seed in summary.cells})
-    parts = [f"{len(summary.arms)} arms", f"{problems} problems", f"{seeds} seeds"]
+    sizes = {"arm": len(summary.arms), "problem": problems, "seed": seeds}
+    parts = [plural(count, noun) for noun, count in sizes.items()]
     budget = summary.campaign.budget
     parts += [f"budget {budget}"] if budget else []
     return " · ".join([*parts, spending(summary.campaign)])
@@ -166,7 +168,7 @@ def settings_line(settings: Iterable[tuple[str, object]]) -> str:
 
 
 def _scope(scope: Scope, problems: int) -> str:
-    many = f"{problems} problem{'' if problems == 1 else 's'}"
+    many = plural(problems, "problem")
     if scope == "all":
         return f"all {many}"
     return f"{many} without a label and without winners by algebra"

@@ -316,7 +316,7 @@ def _reply_text(file: Path) -> str:
     except UnicodeDecodeError:
         raise BadInputError("not UTF-8 text; save the reply as UTF-8") from None
     if not text.strip():
-        raise BadInputError("is empty; write the reply into it, then tell again")
+        raise BadInputError("is empty; write the reply into it, or delete it")
     return text
 
 

@@ -280,7 +280,10 @@ def _paths(table: Mapping[str, Any], folder: Path) -> list[Path]:
     if (file is None) == (files is None):
         raise BadInputError(f"a problem has either file or files: write {_EXAMPLE}")
     if file is not None:
-        return [(folder / str(file)).resolve()]
+        path = (folder / str(file)).resolve()
+        if not path.exists():
+            raise BadInputError(f"there is no problem file {path}")
+        return [path]
     if name:
         raise BadInputError(f"name = {name!r} is for one file: write file instead of files")
     patterns = files if isinstance(files, list) else [files]

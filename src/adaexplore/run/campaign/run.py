@@ -264,6 +264,8 @@ class CampaignRun:
         progress = job.progress()
         state: State = "done" if progress.ended else "open"
         reason = progress.ended or over or job.waits() or "no steps left"
+        if not job.exists and not over:
+            reason = "not begun"
         if lost:
             state, reason = "refused" if isinstance(lost, BadProblemError) else "broken", str(lost)
         fields: dict[str, Any] = {"summary": None, "folder": ""}

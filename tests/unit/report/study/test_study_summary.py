@@ -8,6 +8,7 @@ from itertools import product
 from statistics import fmean
 
 import pytest
+from hand_made import passed, under_load
 from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
@@ -89,6 +90,19 @@ def test_a_cell_that_some_arm_lacks_counts_for_none():
     } == {2.0}
     assert any("q (seed 1)" in note for note in summary.notes)
     assert summary.comparisons[0].groups[0].claims.standings[0].speedup == pytest.approx(2.0)
+
+
+def test_a_gain_under_load_counts_as_none_and_a_note_says_so(monkeypatch):
+    monkeypatch.setattr(
+        "study_made.passed", lambda speedup: (passed, under_load)[speedup > 3](speedup)
+    )
+    found = {cell: [2.0] for cell in CELLS} | {("tree", "q", 1): [8.0], ("alone", "r", 0): [9.0]}
+    summary = studied(found)
+    [note] = summary.notes
+    assert note.startswith("measured while other programs kept the machine busy")
+    assert note.endswith("counted as 1.000×: 2 winners")
+    [comparison, *_] = summary.comparisons
+    assert any(line.endswith("the best of 2 runs") for line in comparison.notes)
 
 
 def test_labelled_problems_are_in_the_figures_over_all_alone():

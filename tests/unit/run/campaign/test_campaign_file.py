@@ -238,6 +238,9 @@ def test_any_text_is_a_file_or_bad_input(tmp_path_factory, text):
 )
 def test_names_are_unique_and_survive_json(tmp_path_factory, wanted):
     path = tmp_path_factory.getbasetemp() / "named.toml"
+    for file, _ in wanted:
+        (path.parent / file).parent.mkdir(exist_ok=True)
+        (path.parent / f"{file}.py").touch()
     tables = [f"[[problem]]\nfile = '{file}.py'\nprecision = '{kind}'\n" for file, kind in wanted]
     path.write_text("".join(tables))
     order = read_campaign_file(path)
