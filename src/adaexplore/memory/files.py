@@ -79,7 +79,7 @@ def load_memory(path: Path) -> list[Rule]:
         text = path.read_text(encoding="utf-8")
         data = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     except OSError as error:
-        raise BadInputError(f"{path}: {error.strerror}") from None
+        raise BadInputError(f"memory {path}: {error.strerror}") from None
     except ValueError as error:  # invalid TOML, JSON or UTF-8
         raise BadInputError(f"{path} is no memory: {error}") from None
     return from_data(data, str(path))

@@ -72,7 +72,7 @@ class StudyRun:
 
 @dataclass(frozen=True, slots=True)
 class StudyArmInfo:
-    """An arm: its name, and the settings in which arms differ."""
+    """An arm: its name, and the settings that tell it from the first, or the first from others."""
 
     name: str
     settings: Mapping[str, Any]

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from adaexplore.core.node import START, Node
 from adaexplore.core.rule import Rule
@@ -36,17 +34,17 @@ def study_summary(path: Path, campaign: CampaignSummary) -> StudySummary:
 
 
 def _arms(order: CampaignPlan) -> list[StudyArmInfo]:
-    """Return the arms with the settings in which they differ on the first problem."""
-    configs = {
-        entry.arm: entry.config.model_dump(mode="json", exclude=set(_NOT_SHOWN))
+    """Return the arms with their settings on the first problem.
+
+    Of the first arm those that another changes, of the others what they change.
+    """
+    first, *others = (
+        entry.config.model_dump(mode="json", exclude=set(_NOT_SHOWN))
         for entry in order.entries[: len(order.arms)]
-    }
-    settings: dict[str, dict[str, Any]] = {arm: {} for arm in order.arms}
-    for key in next(iter(configs.values())):
-        if len({json.dumps(config[key]) for config in configs.values()}) > 1:
-            for arm in order.arms:
-                settings[arm][key] = configs[arm][key]
-    return [StudyArmInfo(arm, settings[arm]) for arm in order.arms]
+    )
+    changed = [{k: v for k, v in other.items() if v != first[k]} for other in others]
+    own = {k: v for k, v in first.items() if any(k in other for other in changed)}
+    return [StudyArmInfo(*arm) for arm in zip(order.arms, [own, *changed], strict=True)]
 
 
 def _run(folder: Path, entry: CampaignEntry, result: Result) -> StudyRun:

@@ -115,3 +115,26 @@ def test_arms_are_told_by_the_settings_in_which_they_differ(summary):
     ]
     [tests] = [tests for tests in summary.tests if tests.scope == "all"]
     assert tests.pairs[0].ratio == pytest.approx(1.0)
+
+
+def test_an_arm_has_what_it_changes_of_the_first(tmp_path):
+    configs = {
+        "tree": Config(),
+        "no-reviser": Config(reviser=False),
+        "other": Config(policy="ps", c=0.5),
+    }
+    entries = tuple(
+        CampaignEntry(f"{arm}/relu-seed0", "relu.py", config, arm=arm)
+        for arm, config in configs.items()
+    )
+    order = CampaignPlan(Config(), entries, arms=tuple(configs))
+    create_campaign(tmp_path / "study", {"command": "", "order": order.to_json()})
+    run = CampaignRun(tmp_path / "study", lambda _: ProgressRow())
+    summary = study_summary(tmp_path / "study", run.summary(reports=False))
+    first = Config()
+    assert {arm.name: dict(arm.settings) for arm in summary.arms} == {
+        "tree": {"policy": first.policy, "c": first.c, "reviser": True},
+        "no-reviser": {"reviser": False},
+        "other": {"policy": "ps", "c": 0.5},
+    }
+    assert [result.reason for result in run.summary(reports=False).results] == ["not begun"] * 3
