@@ -43,6 +43,7 @@ def ship(
     from rich.console import Console
 
     from adaexplore.cli.terminal.printing import stages
+    from adaexplore.core.text.units import plural
     from adaexplore.store.directory import require_run
 
     if not run.exists():
@@ -56,7 +57,8 @@ def ship(
     spec = shipped.spec
     print(
         f"{shipped.folder}: {spec.name}, a kernel for {spec.class_name}; "
-        f"tried on {len(spec.workloads)} workloads and {len(spec.state)} changed weights, "
+        f"tried on {plural(len(spec.workloads), 'workload')} and "
+        f"{plural(len(spec.state), 'changed weight')}, "
         f"error {shipped.trial.error:.1e}, "
         f"{shipped.trial.speedup:.2f}x over the faster of eager and torch.compile"
     )
