@@ -18,6 +18,7 @@ import argparse
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from statistics import median
 
@@ -85,19 +86,15 @@ def best_released(folders: Sequence[Path]) -> dict[str, Released]:
             entry, found = verdict["entry"], verdict["evaluation"]
             if found and found["status"] == "passed" and found["precision"] in allowed:
                 one = Released(entry["collection"], claim_of(verdict))
-                best[entry["key"]] = max(best.get(entry["key"], one), one, key=_claim)
+                best[entry["key"]] = max(best.get(entry["key"], one), one, key=attrgetter("claim"))
     return best
-
-
-def _claim(one: Released) -> float:
-    return one.claim
 
 
 def rows_of(
     summary: CampaignSummary,
     folder: Path,
     after: Sequence[int],
-    released: Mapping[str, Released] | None = None,
+    released: Mapping[str, Released],
 ) -> list[Row]:
     """Return the row of each judged problem, in the order of the summary."""
     rows = []
@@ -107,7 +104,7 @@ def rows_of(
         claims = tuple(best_claim(steps[:count]) for count in after)
         first_is_right = bool(steps) and isinstance(steps[0].evaluation, Passed)
         key = f"{result.category.removeprefix('level ')}/{result.name.partition('_')[0]}"
-        rows.append(Row(result, claims, first_is_right, (released or {}).get(key)))
+        rows.append(Row(result, claims, first_is_right, released.get(key)))
     return rows
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from adaexplore.core.protocols.client import ModelOutageError
+from adaexplore.core.text.units import plural
 
 T = TypeVar("T")
 
@@ -69,7 +70,7 @@ def with_retries(
         except TransientError as error:
             wait = policy.wait_s(number, error.retry_after_s, rng)
             if number >= policy.attempts or clock() + wait > deadline:
-                attempts = f"{number} attempt{'s' if number > 1 else ''}"
+                attempts = plural(number, "attempt")
                 asked = error.retry_after_s
                 later = f"; it asks to wait {asked:.0f} s" if asked else ""
                 raise ModelOutageError(

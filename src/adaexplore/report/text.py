@@ -14,7 +14,7 @@ from adaexplore.core.text.feedback import estimate as estimate
 from adaexplore.core.text.feedback import measured_speedup as measured_speedup
 from adaexplore.core.text.feedback import quoted_speedups as quoted_speedups
 from adaexplore.core.text.feedback import unproven as unproven
-from adaexplore.core.text.units import amount
+from adaexplore.core.text.units import amount, plural
 from adaexplore.core.text.units import duration_s as duration_s
 from adaexplore.core.text.units import duration_us as duration_us
 from adaexplore.core.text.units import interval as interval
@@ -60,7 +60,7 @@ def spent(some: CallTotals) -> str:
     """Return totals such as `7 calls, 31.2 ktok in, 4.10 ktok out, 0.0312 USD, 1 min 40 s`."""
     about = "about " if some.estimated else ""
     parts = [
-        f"{some.calls} call{'' if some.calls == 1 else 's'}",
+        plural(some.calls, "call"),
         f"{about}{tokens(some.input_tokens)} in",
         f"{about}{tokens(some.output_tokens)} out",
     ]

@@ -11,6 +11,7 @@ import torch
 
 from adaexplore.core.errors import BadProblemError
 from adaexplore.core.problem import Precision, Problem
+from adaexplore.core.text.units import plural
 from adaexplore.propose.compiler import cpp_text
 from adaexplore.propose.compiler.autotuned import (
     lock_benchmarks,
@@ -147,7 +148,7 @@ def _candidate(
         source = change(source) if knobs.get(name) else source
     folded = f"; {written.folded} constants folded" if written.folded else ""
     done = attempt.get("change") or chosen
-    kernels = f"{written.kernels} kernel{'' if written.kernels == 1 else 's'}"
+    kernels = plural(written.kernels, "kernel")
     return source, f"{family}: {done}; {kernels}{folded}"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from adaexplore.core.problem import Precision
-from adaexplore.core.text.units import amount, duration_us, share
+from adaexplore.core.text.units import amount, duration_us, plural, share
 from adaexplore.core.verdict.evaluation import Evaluation, KernelUse, Launch, Passed
 from adaexplore.core.verdict.facts import ReferenceRoofline
 from adaexplore.propose.model.hardware import Hardware
@@ -80,5 +80,5 @@ def _occupancy(launch: Launch, hardware: Hardware) -> str:
         return ""
     return (
         f"At most {blocks * warps} of the {limits.threads // _WARP} warps of a multiprocessor are "
-        f"its own ({blocks} block{'s' if blocks != 1 else ''}), limited by {resource}"
+        f"its own ({plural(blocks, 'block')}), limited by {resource}"
     )

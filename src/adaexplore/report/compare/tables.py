@@ -9,6 +9,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from adaexplore.core.text.units import plural
 from adaexplore.report import text
 from adaexplore.report.compare.comparison import (
     MIN_PROBLEMS,
@@ -51,7 +52,7 @@ def title(group: RunGroup) -> str:
     """Return the title of a group: the properties that its runs share."""
     count = len({row.problem for row in group.rows if row.paired})
     shared = " that all arms have" if len(group.efforts) > 1 else ""
-    problems = f"{count} problem{'' if count == 1 else 's'}{shared}"
+    problems = plural(count, "problem") + shared
     if group.estimated:
         problems = "times are estimated: there are no speedups to compare"
     labelled = ", labelled problems, averaged apart" if group.labelled else ""

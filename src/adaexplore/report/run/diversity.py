@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from adaexplore.core.text.units import plural
+
 WIDTH, HEIGHT = 560, 120
 _LEFT, _RIGHT, _TOP, _BOTTOM = 4, 150, 10, 10
 _MOST = 400
@@ -41,9 +43,9 @@ def sentence(points: Sequence[DiversityPoint], repeats: int) -> str:
     if not correct:
         return ""
     last = points[-1]
-    parts = [f"{_count(last.structures, 'structure')} in {_count(correct, 'correct kernel')}"]
+    parts = [f"{plural(last.structures, 'structure')} in {plural(correct, 'correct kernel')}"]
     if repeats:
-        parts.append(_count(repeats, "repeat"))
+        parts.append(plural(repeats, "repeat"))
     if last.distance is not None:
         parts.append(f"mean distance {last.distance:.2f}")
     return ", ".join(parts)
@@ -55,7 +57,7 @@ def lines(points: Sequence[DiversityPoint]) -> list[DiversityLine]:
     last = points[-1] if points else None
     if last and last.structures:
         values = [float(point.structures) for point in points]
-        drawn.append(_line("structures", values, _count(last.structures, "structure")))
+        drawn.append(_line("structures", values, plural(last.structures, "structure")))
     if last and last.distance is not None:
         values = [point.distance or 0.0 for point in points]
         drawn.append(_line("distance", values, f"distance {last.distance:.2f}"))
@@ -79,7 +81,3 @@ def _line(name: str, values: Sequence[float], label: str) -> DiversityLine:
     ]
     path = "M" + "L".join(f"{x} {y}" for x, y in places)
     return DiversityLine(name, path, places[-1][1], label)
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"

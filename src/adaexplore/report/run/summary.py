@@ -11,6 +11,7 @@ from adaexplore.core.environment import Environment
 from adaexplore.core.leader import Leader, leader_of
 from adaexplore.core.node import ROOT_ID, START, Node
 from adaexplore.core.problem import Problem
+from adaexplore.core.text.units import plural
 from adaexplore.core.verdict.evaluation import Cost, Evaluation, Passed, Status, Timing, rank
 from adaexplore.core.verdict.facts import ReferenceFacts
 from adaexplore.report.run.costs import Costs
@@ -153,7 +154,7 @@ class Summary:
         made = f"{len(self.rows) - starts} of {self.info.planned_steps} steps"
         if not starts:
             return made
-        return f"{made} after {starts} starting kernel{'s' if starts > 1 else ''}"
+        return f"{made} after {plural(starts, 'starting kernel')}"
 
     @property
     def estimated(self) -> bool:

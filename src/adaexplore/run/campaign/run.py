@@ -263,9 +263,8 @@ class CampaignRun:
         job, lost = self._jobs[index], self.lost.get(index)
         progress = job.progress()
         state: State = "done" if progress.ended else "open"
-        reason = progress.ended or over or job.waits() or "no steps left"
-        if not job.exists and not over:
-            reason = "not begun"
+        rest = "no steps left" if job.exists else "not begun"
+        reason = progress.ended or over or job.waits() or rest
         if lost:
             state, reason = "refused" if isinstance(lost, BadProblemError) else "broken", str(lost)
         fields: dict[str, Any] = {"summary": None, "folder": ""}
