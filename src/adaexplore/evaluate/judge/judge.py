@@ -131,13 +131,12 @@ def _prepared(problem: Problem, folder: Path, server: ForkServer, request: Prepa
     others = partial(has_other_judges, device)
     for _ in range(_TRIES_IN_TURN):
         release_memory()
-        with ExitStack() as turn:
-            turn.enter_context(large_turn(device))
+        with large_turn(device):
             patience_s = patient_until - time.monotonic()
             if not wait_for_room(wanted, partial(room_on, device), patience_s, others):
                 break
             try:
-                return prepare(turn=turn)
+                return prepare()
             except (RuntimeError, MemoryError, BadProblemError) as error:
                 before, wanted = wanted, _wanted(error, device)
         if wanted <= before:
@@ -172,9 +171,12 @@ def _prepared_beside_others(
     brief: bool,
     own_only: bool,
     lean: bool = False,
-    turn: ExitStack | None = None,
 ) -> Reference:
-    """Return the prepared reference; end `turn`, for large work, before its baselines compile."""
+    """Return the prepared reference.
+
+    A large one has the turn for large work until it holds all that it will: another that began
+    before would take the memory that the timing of this one needs.
+    """
     took_s, waited_before_s = {}, waited_s()
 
     @contextmanager
@@ -184,17 +186,18 @@ def _prepared_beside_others(
         took_s[name] = time.monotonic() - began
 
     try:
-        with stage("truths"), device_lock(problem.device, exclusive=False):
-            reference = Reference(problem, folder, brief=brief, lean=lean, own_only=own_only)
-        if turn:
-            turn.close()
-        with stage("trials"):
-            trials = _trials(reference, server)
-        with stage("labels"), device_lock(problem.device, exclusive=False):
-            reference.complete(trials)
-        with stage("timing"), device_lock(problem.device, exclusive=True):
-            reference.time_baselines()
-            reference.measure_limits()
+        with ExitStack() as turn:
+            with stage("truths"), device_lock(problem.device, exclusive=False):
+                reference = Reference(
+                    problem, folder, brief=brief, lean=lean, own_only=own_only, turn=turn
+                )
+            with stage("trials"):
+                trials = _trials(reference, server)
+            with stage("labels"), device_lock(problem.device, exclusive=False):
+                reference.complete(trials)
+            with stage("timing"), device_lock(problem.device, exclusive=True):
+                reference.time_baselines()
+                reference.measure_limits()
         if problem.device != "cpu":
             reference.took_s = {**took_s, "waiting": waited_s() - waited_before_s}
     except (RuntimeError, MemoryError) as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -30,7 +31,8 @@ class Reference:
     candidate is timed beside its parent. The judge holds one model for all workloads; `first` is
     the workload that candidates are loaded with. `beside` names the baselines that are timed beside
     candidates. A `lean` one needs the least memory: the fewest input sets, one set of weights.
-    With `own_only`, no inputs but the problem's own are tried.
+    With `own_only`, no inputs but the problem's own are tried. `turn` keeps the turn for large work
+    that large tensors take, until it is closed.
 
     Raises `BadProblemError`, in one line, for a reference that cannot be run or verified against.
     """
@@ -43,6 +45,7 @@ class Reference:
         brief: bool = False,
         lean: bool = False,
         own_only: bool = False,
+        turn: ExitStack | None = None,
     ) -> None:
         self.problem = problem
         self.brief = brief
@@ -53,6 +56,7 @@ class Reference:
         self.took_s: Mapping[str, float] = {}
         self._waited = 0.0
         timed = len(problem.timed_workloads)
+        turn = turn or ExitStack()
         first_set = 0
         for workload in problem.workloads:
             judged = JudgedWorkload(
@@ -62,6 +66,7 @@ class Reference:
                 self.notes,
                 first_set=first_set,
                 sharing=timed,
+                turn=turn,
                 lean=lean,
                 own_only=own_only,
             )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 
 import torch
 
@@ -46,7 +46,7 @@ class JudgedWorkload:
     paths: they hold the reference's first outputs until a candidate is loaded.
 
     A `lean` one makes do with the fewest input sets; with `own_only`, none is unlike the problem's
-    own.
+    own. Large tensors wait for the turn for large work, which `turn` keeps until it is closed.
 
     Raises `BadProblemError` where it cannot be verified against.
     """
@@ -60,6 +60,7 @@ class JudgedWorkload:
         *,
         first_set: int,
         sharing: int,
+        turn: ExitStack,
         lean: bool = False,
         own_only: bool = False,
     ) -> None:
@@ -73,30 +74,32 @@ class JudgedWorkload:
         first = instance.inputs(problem.seed, workload)
         check_inputs(f"{problem.name}.py", workload.file or workload.draw, first)
         self.runs = ReferenceRuns(problem, instance, first, workload)
-        with contextlib.ExitStack() as turn:
+        with ExitStack() as own_turn:
             wanted = wanted_for_truths(tensors_of(first), problem.device)
             if wanted:
                 del first  # nothing is held while others have their turn
-                turn.enter_context(turn_for_truths(wanted, problem.device))
+                own_turn.enter_context(turn_for_truths(wanted, problem.device))
                 first = instance.inputs(problem.seed, workload)
             outputs = self._first_run(first)
             more = wanted_for_truths((t for _, t in outputs), problem.device)
             if more > wanted:
-                del outputs
-                turn.close()
-                turn.enter_context(turn_for_truths(more, problem.device))
+                del first, outputs
+                own_turn.close()
+                own_turn.enter_context(turn_for_truths(more, problem.device))
+                first = instance.inputs(problem.seed, workload)
                 outputs = self._first_run(first)
-            self.buffers = [share(t.contiguous()) for _, t in outputs]
-            self.outputs = [(p, b.tensor) for (p, _), b in zip(outputs, self.buffers, strict=True)]
-            del first, outputs  # the device's memory is for the input sets
-            self.truths = Truths(
-                self.runs,
-                notes,
-                other_weights=(first_set == 0 or workload.timed) and not lean,
-                keeps_weights=first_set == 0,
-                fewest=lean,
-                own_only=own_only,
-            )
+            turn.enter_context(own_turn.pop_all())
+        self.buffers = [share(t.contiguous()) for _, t in outputs]
+        self.outputs = [(p, b.tensor) for (p, _), b in zip(outputs, self.buffers, strict=True)]
+        del first, outputs  # the device's memory is for the input sets
+        self.truths = Truths(
+            self.runs,
+            notes,
+            other_weights=(first_set == 0 or workload.timed) and not lean,
+            keeps_weights=first_set == 0,
+            fewest=lean,
+            own_only=own_only,
+        )
         self.sets = self.truths.sets
         self._check_bounds()
         self.baselines = Baselines(self.runs, self.sets, notes, forms=sharing)

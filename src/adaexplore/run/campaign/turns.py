@@ -299,14 +299,29 @@ class Campaign:
         runner.job.suspend()
 
     def _keep_ready(self, runner: _Runner) -> None:
-        """Suspend the job that has waited longest if too many are ready, and a job that ended."""
-        progress = runner.progress
-        if progress.ended and not (progress.unconfirmed or progress.answered):
+        """Suspend the job that has waited longest if too many are ready, and a job that rests.
+
+        A job rests if it has nothing to do now, or another has not begun: that one comes first, and
+        may wait for the memory that a reference takes.
+        """
+        if not _goes_on(runner.progress) or any(map(_has_not_begun, self._runners)):
             runner.job.suspend()
             return
         self._ready.append(runner)
         while len(self._ready) > KEPT_READY:
             self._ready.pop(0).job.suspend()
+
+
+def _goes_on(progress: Progress) -> bool:
+    """Return whether a job has steps to make now, or an end to be finished."""
+    if progress.ended:
+        return progress.unconfirmed or bool(progress.answered)
+    return progress.left > 0
+
+
+def _has_not_begun(runner: _Runner) -> bool:
+    """Return whether a job is to make its first step, or is at it."""
+    return not runner.made and (runner.at_work or runner.to_search)
 
 
 def _first_steps(rules: Rules, problems: int) -> int:

@@ -1,5 +1,7 @@
 """What a workload on the CPU tells of itself: bits that vary, and bounds by input set."""
 
+from contextlib import ExitStack
+
 import pytest
 
 from adaexplore.core.problem import Problem
@@ -31,9 +33,10 @@ def judged(tmp_path):
     def judged(more):
         problem, notes = Problem("example", SOURCE.format(more=more), "cpp", "cpu"), []
         instance, [workload] = Instance.of(problem, tmp_path), problem.workloads
-        return JudgedWorkload(
-            problem, instance, workload, notes, first_set=0, sharing=1, lean=True
-        ), notes
+        with ExitStack() as turn:
+            return JudgedWorkload(
+                problem, instance, workload, notes, first_set=0, sharing=1, turn=turn, lean=True
+            ), notes
 
     return judged
 

@@ -11,7 +11,7 @@ from adaexplore.core.problem import Problem
 from adaexplore.evaluate.judge import judge
 from adaexplore.evaluate.truth.device_memory.room import FreeMemory
 from adaexplore.evaluate.wire.judge_messages import Prepare
-from adaexplore.sandbox.lock import lock_file
+from adaexplore.sandbox.lock import large_turn, lock_file
 
 
 def no_memory():
@@ -55,13 +55,14 @@ def is_free(lock):
 def prepared(monkeypatch, tmp_path):
     """Prepares a reference that does one of `does` each time; says for each how it had the device.
 
-    `free` are readings of the device's free memory in GiB, of 80.
+    `free` are readings of the device's free memory in GiB, of 80. A `large` one takes the turn for
+    large work, and must have it until it is timed.
     """
 
     monkeypatch.setenv("ADAEXPLORE_LOCKS", str(tmp_path))
     monkeypatch.setattr(torch.cuda, "synchronize", lambda _: None)
 
-    def prepared(device, *does, free=(80,), beside=0, others=True):
+    def prepared(device, *does, free=(80,), beside=0, others=True, large=False):
         tries, left, readings = [], list(does), list(free)
 
         def read(_device):
@@ -74,20 +75,25 @@ def prepared(monkeypatch, tmp_path):
         monkeypatch.setattr(time, "sleep", lambda _: None)
 
         class Reference:
-            def __init__(self, problem, _folder, *, brief, lean, own_only):
+            def __init__(self, problem, _folder, *, brief, lean, own_only, turn):
                 assert not brief
                 assert not own_only
                 self.problem, self.device, self.lean = problem, problem.device, lean
                 self.offered = []
                 tries.append(use_of(self.device, lean=lean))
+                if large:
+                    turn.enter_context(large_turn(self.device))
                 left.pop(0)()
 
             def complete(self, trials):
                 assert trials == []
-                assert self.lean or is_free(lock_file(self.device).with_suffix(".large"))
+                self.require_turn()
 
             def time_baselines(self):
-                """Takes no time."""
+                self.require_turn()
+
+            def require_turn(self):
+                assert not large or not is_free(lock_file(self.device).with_suffix(".large"))
 
             def measure_limits(self):
                 """Takes no time."""
@@ -111,6 +117,17 @@ def nothing():
 
 def test_what_fits_is_prepared_beside_others(prepared):
     assert prepared("cuda:0", nothing) == (["beside"], "")
+
+
+def test_a_large_reference_has_its_turn_until_it_is_timed(prepared):
+    assert prepared("cuda:0", nothing, large=True) == (["beside"], "")
+    assert is_free(lock_file("cuda:0").with_suffix(".large"))
+
+
+def test_a_large_reference_that_fails_gives_its_turn_back(prepared):
+    tries = prepared("cuda:0", no_memory, nothing, large=True)
+    assert tries == (["beside", "in turn"], "")
+    assert is_free(lock_file("cuda:0").with_suffix(".large"))
 
 
 @pytest.mark.parametrize("trouble", [no_memory, no_memory_told, no_library])

@@ -24,14 +24,16 @@ class Job:
         self.steps, self.gain, self.room, self.error = steps, gain, room, error
         self.device, self.devices = "", devices
         self.made, self.confirmed, self.log = 0, 0, [] if log is None else log
-        self.answered, self.ended, self.elsewhere = 0, "", False
+        self.answered, self.asked, self.ended, self.elsewhere = 0, 0, "", False
 
     def progress(self):
-        left = self.steps - self.made
+        left = 0 if self.asked else self.steps - self.made
         standing = Arm([self.gain] * self.made, [1.0] * self.made, self.room)
         unconfirmed = self.made > self.confirmed
-        ended = self.ended if left else "all made"
-        return Progress(standing, left, ended, unconfirmed, 0, self.answered, self.elsewhere)
+        ended = self.ended if self.made < self.steps else "all made"
+        return Progress(
+            standing, left, ended, unconfirmed, self.asked, self.answered, self.elsewhere
+        )
 
     def slice(self, steps, parallel):
         self.log.append(("slice", steps, parallel))
@@ -223,6 +225,33 @@ def test_few_references_are_kept_ready_between_turns():
     parked = sum(len(job.those("suspend")) for job in jobs)
     assert turns == 60
     assert parked >= turns / 2
+
+
+def test_no_reference_is_kept_while_another_search_has_not_begun():
+    told = []
+    jobs = [Job(steps=20) for _ in range(3)]
+    for i, job in enumerate(jobs):
+        job.log = Told(i, told)
+    Campaign(jobs, Rules("uniform", turn_steps=2, first_steps=2)).run()
+    first = ["slice", "suspend"]
+    assert told[:5] == [
+        *((0, what) for what in first),
+        *((1, what) for what in first),
+        (2, "slice"),
+    ]
+    assert told[5][1] == "slice"
+
+
+def test_no_reference_is_kept_while_prompts_wait_for_answers():
+    job, others = Job(steps=20), [Job(steps=2) for _ in range(2)]
+
+    def ask(_steps, _parallel):
+        job.log.append(("slice",))
+        job.asked = 2
+
+    job.slice = ask
+    Campaign([*others, job], Rules("uniform", turn_steps=2, first_steps=2)).run()
+    assert job.log == [("slice",), ("suspend",)]
 
 
 def test_in_rounds_jobs_on_one_problem_follow_each_other_and_are_finished_there():

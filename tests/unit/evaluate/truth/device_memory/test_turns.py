@@ -4,6 +4,7 @@ import fcntl
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 
 import pytest
 import torch
@@ -37,7 +38,10 @@ def get_inputs():
 
 @pytest.fixture
 def make(tmp_path, monkeypatch):
-    """Makes the truths of a module; inputs or outputs of more than 1 KiB are large."""
+    """Makes the truths of a module; inputs or outputs of more than 1 KiB are large.
+
+    Returns whether it has the turn for large work then.
+    """
     monkeypatch.setenv("ADAEXPLORE_LOCKS", str(tmp_path))
     monkeypatch.setattr(turns, "room_on", lambda _: FreeMemory(128 << 10, 128 << 10))
 
@@ -46,16 +50,19 @@ def make(tmp_path, monkeypatch):
         problem = Problem("example", source, "triton", "cpu")
         instance = Instance.of(problem, tmp_path)
         (inputs,) = problem.workloads
-        with device_lock("cpu", exclusive=False):
-            return JudgedWorkload(problem, instance, inputs, [], first_set=0, sharing=1)
+        with device_lock("cpu", exclusive=False), ExitStack() as turn:
+            JudgedWorkload(problem, instance, inputs, [], first_set=0, sharing=1, turn=turn)
+            return is_turn_taken("cpu")
 
     return make
 
 
 def is_turn_taken(device):
-    with lock_file(device).with_suffix(".large").open() as file:
+    file = lock_file(device).with_suffix(".large")
+    file.touch()
+    with file.open() as turn:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(turn, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return True
     return False
@@ -99,6 +106,12 @@ def test_truths_of_large_tensors_are_made_in_turn(make, returned, width, waits):
         assert making.is_alive() == waits
     making.join(60.0)
     assert not making.is_alive()
+
+
+@pytest.mark.parametrize(("width", "is_large"), [(8, False), (32, True)])
+def test_the_turn_lasts_until_it_is_ended_for_the_memory_that_timing_takes(make, width, is_large):
+    assert make(width=width) == is_large
+    assert not is_turn_taken("cpu")
 
 
 def test_nothing_is_held_while_others_have_their_turn(make, monkeypatch):
