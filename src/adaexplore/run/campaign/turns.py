@@ -301,10 +301,11 @@ class Campaign:
     def _keep_ready(self, runner: _Runner) -> None:
         """Suspend the job that has waited longest if too many are ready, and a job that rests.
 
-        A job rests if it has nothing to do now, or another has not begun: that one comes first, and
-        may wait for the memory that a reference takes.
+        A job rests if it has nothing to do now, or has made steps and another has not: that one
+        comes first, and may wait for the memory that a reference takes.
         """
-        if not _goes_on(runner.progress) or any(map(_has_not_begun, self._runners)):
+        comes_later = runner.made and any(map(_has_not_begun, self._runners))
+        if comes_later or not _goes_on(runner.progress):
             runner.job.suspend()
             return
         self._ready.append(runner)

@@ -242,6 +242,28 @@ def test_no_reference_is_kept_while_another_search_has_not_begun():
     assert told[5][1] == "slice"
 
 
+def test_the_reference_for_which_prompts_were_written_judges_the_answers_that_are_there():
+    jobs = [Job(steps=2) for _ in range(2)]
+    for job in jobs:
+        job.slice = asking_first(job)
+    Campaign(jobs, Rules("uniform", turn_steps=2, first_steps=2)).run()
+    for job in jobs:
+        assert [what for what, *_ in job.log][:2] == ["ask", "slice"]
+
+
+def asking_first(job):
+    """Return a `slice` that writes prompts first, and judges the answers in the next slice."""
+    judge = job.slice
+
+    def act(steps, parallel):
+        if ("ask",) in job.log:
+            judge(steps, parallel)
+        else:
+            job.log.append(("ask",))
+
+    return act
+
+
 def test_no_reference_is_kept_while_prompts_wait_for_answers():
     job, others = Job(steps=20), [Job(steps=2) for _ in range(2)]
 
