@@ -30,7 +30,7 @@ from adaexplore.run.campaign.file import (
 from adaexplore.run.campaign.job import CampaignJob, ProgressRow, SharedLimits
 from adaexplore.run.campaign.lessons import check_lessons, lessons_of
 from adaexplore.run.campaign.sessions import SharedSessions
-from adaexplore.run.campaign.turns import Campaign, Rules
+from adaexplore.run.campaign.turns import PROBLEMS_OF_A_GPU, Campaign, Rules
 from adaexplore.run.job import Servers
 from adaexplore.run.learning.learn import Tell
 from adaexplore.run.outcome.results import summary_of, write_report
@@ -224,6 +224,7 @@ class CampaignRun:
             steps=self._limits.steps,
             in_rounds=bool(self._order.arms),
             shared=bool(config.store),
+            of_a_gpu=None if config.ray else PROBLEMS_OF_A_GPU,
         )
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,6 +21,12 @@ from adaexplore.search.allocation import Arm, choose_problem
 
 KEPT_READY = 2
 """Jobs that keep their prepared reference between slices: each takes memory."""
+
+PROBLEMS_OF_A_GPU = 8
+"""Problems whose searches share a GPU at once: each reference takes a tenth of its memory or more.
+
+Fourteen at once on an H200 waited for memory most of the time (`docs/results/record-sixty.md`).
+"""
 
 _MOST_STEPS = 1_000_000
 
@@ -91,7 +98,8 @@ class Rules:
     all together, None for no limit. With `in_rounds`, every job makes a turn before any makes the
     next, and jobs on the same problem follow each other. With `shared`, other processes give slices
     to the same jobs: progress is read anew before each choice, and a job at work elsewhere is left
-    to the other process, with the steps of its slice set aside.
+    to the other process, with the steps of its slice set aside. `of_a_gpu` is the number of
+    problems that share a GPU at once, None for no limit.
     """
 
     allocation: Allocation = "headroom"
@@ -101,6 +109,7 @@ class Rules:
     steps: int | None = None
     in_rounds: bool = False
     shared: bool = False
+    of_a_gpu: int | None = None
 
 
 @dataclass(eq=False, slots=True)
@@ -193,7 +202,7 @@ class Campaign:
         return self._begin_turn() or self._begin_finish()
 
     def _begin_turn(self) -> bool:
-        waiting = [runner for runner in self._runners if runner.to_search]
+        waiting = [one for one in self._runners if one.to_search and self._has_room(one)]
         allowed = self._allowed()
         if not waiting or allowed < 1 or self._spent():
             return False
@@ -203,7 +212,7 @@ class Campaign:
         runner.finished = False
         self._latest = runner.job.problem
         runner.steps = min(self._wanted(runner), runner.progress.left, allowed)
-        in_flight = max(self._rules.parallel // max(self._unfinished(), 1), 1)
+        in_flight = max(self._rules.parallel // self._at_once(), 1)
         if not runner.job.device:
             runner.job.device = min(runner.job.devices, key=self._load)
         self._start(runner, partial(runner.job.slice, runner.steps, min(in_flight, runner.steps)))
@@ -217,7 +226,7 @@ class Campaign:
             busy = runner.at_work or runner.progress.elsewhere
             idle = not (busy or runner.lost or runner.finished)
             left = runner.progress.unconfirmed or runner.progress.answered
-            if idle and ended and left:
+            if idle and ended and left and self._has_room(runner):
                 runner.finished = True
                 self._start(runner, runner.job.finish)
                 return True
@@ -235,8 +244,21 @@ class Campaign:
         first = self._first - runner.made
         return first if first > 0 else self._rules.turn_steps
 
-    def _unfinished(self) -> int:
-        return sum(not (r.lost or r.progress.ended) for r in self._runners)
+    def _at_once(self) -> int:
+        """Return the number of searches that can be at work at once, at least 1."""
+        unfinished = [r.job.problem for r in self._runners if not (r.lost or r.progress.ended)]
+        most, on_gpus = self._rules.of_a_gpu, all(map(_is_gpu, self._devices))
+        problems = most * len(self._devices) if most and on_gpus else None
+        return max(sum(runs for _, runs in Counter(unfinished).most_common(problems)), 1)
+
+    def _has_room(self, runner: _Runner) -> bool:
+        """Return whether a device of a job has memory for its problem, beside those at work."""
+        job, most = runner.job, self._rules.of_a_gpu
+        for device in [job.device] if job.device else job.devices:
+            at_work = {r.job.problem for r in self._runners if r.at_work and r.job.device == device}
+            if not most or not _is_gpu(device) or len(at_work | {job.problem}) <= most:
+                return True
+        return False
 
     def _on_free_devices(self, waiting: list[_Runner]) -> list[_Runner]:
         """Return the jobs whose device is the least busy, or that may use it."""
@@ -311,6 +333,10 @@ class Campaign:
         self._ready.append(runner)
         while len(self._ready) > KEPT_READY:
             self._ready.pop(0).job.suspend()
+
+
+def _is_gpu(device: str) -> bool:
+    return device.startswith("cuda")
 
 
 def _goes_on(progress: Progress) -> bool:

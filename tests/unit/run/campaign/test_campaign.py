@@ -218,6 +218,46 @@ def test_problems_are_spread_over_devices_and_stay_there():
     assert {homes.count("cuda:0"), homes.count("cuda:1")} == {2, 3}
 
 
+@pytest.mark.parametrize(
+    ("device", "at_once"), [("cuda:0", 3), ("cpu", 6)], ids=["a GPU", "the CPU"]
+)
+def test_so_many_problems_share_a_gpu_and_the_others_wait(device, at_once):
+    jobs, running, most = [Job(steps=4, devices=(device,)) for _ in range(9)], set(), []
+    for i, job in enumerate(jobs):
+        job.problem = str(i)
+        job.slice = counting(job, running, most)
+    Campaign(jobs, Rules(parallel=6, of_a_gpu=3)).run()
+    assert max(most) == at_once
+    assert all(job.made == job.confirmed == 4 for job in jobs)
+    in_flight = [parallel for job in jobs for _, parallel in job.those("slice")]
+    assert in_flight[0] == 6 // at_once
+
+
+def counting(job, running, most):
+    """Return a `slice` that notes how many problems are at work."""
+    judge = job.slice
+
+    def act(steps, parallel):
+        running.add(job.problem)
+        most.append(len(running))
+        judge(steps, parallel)
+        time.sleep(0.05)
+        running.discard(job.problem)
+
+    return act
+
+
+def test_searches_of_one_problem_share_its_reference_on_a_gpu():
+    jobs, running, most = [Job(steps=4, devices=("cuda:0",)) for _ in range(6)], set(), []
+    for i, job in enumerate(jobs):
+        job.problem = "ab"[i % 2]
+        job.slice = counting(job, running, most)
+    Campaign(jobs, Rules(parallel=6, of_a_gpu=1)).run()
+    assert max(most) == 1
+    assert all(job.made == 4 for job in jobs)
+    assert jobs[0].those("slice")[0] == (4, 2)
+
+
 def test_few_references_are_kept_ready_between_turns():
     jobs = [Job(steps=20) for _ in range(6)]
     Campaign(jobs, Rules("uniform", turn_steps=2, first_steps=2)).run()
