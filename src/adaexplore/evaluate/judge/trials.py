@@ -21,6 +21,8 @@ from adaexplore.evaluate.timing.baselines.compiling import TOO_LONG
 from adaexplore.evaluate.timing.baselines.trial import TRIAL, BaselineTrial
 from adaexplore.evaluate.timing.environment import triton_version
 from adaexplore.evaluate.truth.device_memory.room import room_on, wait_for_room
+from adaexplore.sandbox.cores import measuring
+from adaexplore.sandbox.lock import device_lock, device_taken_back
 from adaexplore.sandbox.process import ForkServer, Worker, WorkerDiedError
 
 COMPILE_S = 300.0
@@ -28,6 +30,7 @@ COMPILE_S = 300.0
 
 _ABREAST = 3
 _WAITING_S = 300.0  # for the device, and for memory to be filled
+_TIMING_S = 120.0  # of one baseline, which has been called before
 _FORM = "4"  # of the files, and of the way in which baselines are built and timed
 
 
@@ -57,21 +60,29 @@ def try_baselines(
 def _try_together(
     server: ForkServer, problem: Problem, names: Sequence[str], compile_s: float
 ) -> list[BaselineTrial]:
-    """Build baselines side by side; then time one after the other, while none of them compiles."""
+    """Build baselines side by side; then time one after the other, while none of them compiles.
+
+    All are timed in one hold of the device: for each hold, those that share it come to rest.
+    """
     given = problem.to_json()
     workers = [server.spawn(TRIAL, name="trial") for _ in names]
 
     def build(worker: Worker, name: str) -> BaselineTrial:
         request = {"problem": given, "baseline": name, "limit_s": compile_s}
-        return _asked(worker, name, request, compile_s)
+        return _asked(worker, name, request, compile_s + _WAITING_S)
+
+    def timed(worker: Worker, trial: BaselineTrial) -> BaselineTrial:
+        with measuring(worker.pid):
+            return _asked(worker, trial.baseline, {}, _TIMING_S)
 
     try:
         with ThreadPoolExecutor(len(names)) as threads:
             built = list(threads.map(build, workers, names))
-        tried = [
-            trial if trial.why else _asked(worker, trial.baseline, {}, compile_s)
-            for worker, trial in zip(workers, built, strict=True)
-        ]
+        if all(trial.why for trial in built):
+            return built
+        with device_taken_back(problem.device), device_lock(problem.device, exclusive=True):
+            pairs = zip(workers, built, strict=True)
+            tried = [trial if trial.why else timed(worker, trial) for worker, trial in pairs]
     finally:
         for worker in workers:
             worker.end()
@@ -89,16 +100,16 @@ def _try_alone(
 
 
 def _asked(
-    worker: Worker, name: str, request: Mapping[str, Any], compile_s: float
+    worker: Worker, name: str, request: Mapping[str, Any], timeout_s: float
 ) -> BaselineTrial:
     """Return the worker's reply, or the reason why there is none."""
     try:
-        return codec.read(BaselineTrial, worker.call(request, compile_s + _WAITING_S))
+        return codec.read(BaselineTrial, worker.call(request, timeout_s))
     except TimeoutError:
         return BaselineTrial(name, why="the device was busy, or a call hangs", lasts=False)
     except WorkerDiedError as error:
         if error.status == TOO_LONG:
-            return BaselineTrial(name, why=f"it is not compiled after {compile_s:g} s")
+            return BaselineTrial(name, why=f"it is not compiled after {request['limit_s']:g} s")
         lines = error.log.strip().splitlines()
         return BaselineTrial(name, why=f"its process ended: {lines[-1] if lines else error}")
 

@@ -1,5 +1,7 @@
 """Trials of baselines in processes of their own; here on the CPU, where they are otherwise not."""
 
+import fcntl
+import os
 import random
 import time
 from dataclasses import replace
@@ -14,6 +16,7 @@ from adaexplore.evaluate.judge import trials
 from adaexplore.evaluate.judge.trials import try_baselines
 from adaexplore.evaluate.timing.baselines.trial import BaselineTrial
 from adaexplore.evaluate.truth.device_memory.room import FreeMemory
+from adaexplore.sandbox.lock import device_lent, device_lock, lock_file
 
 SOURCE = """
 import torch
@@ -98,6 +101,18 @@ def test_a_reference_without_memory_is_no_crash(server, kept):
     assert not trial.lasts
 
 
+def is_held_alone(device):
+    """Return whether some process has a device for itself."""
+    file = lock_file(device)
+    file.touch()
+    with file.open() as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
 class FakeWorkers:
     """Workers whose builds take a while, and a log of what they were asked and when they ended."""
 
@@ -118,14 +133,16 @@ class FakeWorkers:
 class FakeWorker:
     def __init__(self, log, outcome):
         self.log, self.outcome, self.name = log, outcome, ""
+        self.pid = os.getpid()
 
     def call(self, message, timeout_s):
         if message:
-            self.name = message["baseline"]
+            self.name, self.device = message["baseline"], message["problem"]["device"]
             time.sleep(0.2 if self.name == "slow" else 0.0)
             self.log.append("built")
             return codec.write(BaselineTrial(self.name))
         self.log.append("timed")
+        assert is_held_alone(self.device), "another may use the device"
         return codec.write(BaselineTrial(self.name, {"inputs": 1.0}, **self.outcome))
 
     def end(self):
@@ -248,6 +265,13 @@ def machine(monkeypatch):
         monkeypatch.setattr(torch.backends.cudnn, "version", lambda: cudnn)
 
     return make
+
+
+def test_who_lent_a_gpu_has_it_back_while_baselines_are_timed(kept, machine):
+    machine()
+    with device_lock("cuda:0", exclusive=True), device_lent("cuda:0"):
+        assert FakeWorkers().tried(replace(PROBLEM, device="cuda:0"))[1] == 1
+        assert not is_held_alone("cuda:0")
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,8 @@ def main(channel: Channel, control: Channel | None) -> None:  # noqa: ARG001 - w
     """Answer a request to build a baseline, then one to time it, each with a `BaselineTrial`.
 
     A worker's entry. The first request has `problem`, `baseline` and `limit_s`: the seconds that
-    Inductor may compile in all. The process ends after them.
+    Inductor may compile in all. With the second, the device is held for this process. The process
+    ends after them.
     """
     share_compiled()
     compile_in_parallel()
@@ -92,13 +93,12 @@ def main(channel: Channel, control: Channel | None) -> None:  # noqa: ARG001 - w
         return BaselineTrial(name)
 
     def measure() -> BaselineTrial:
-        with device_lock(problem.device, exclusive=True):
-            timed = _timer(problem.device)
-            blocks = {workload: _blocks(each, timed) for workload, each in tried.items()}
-            waited = max(median(block.waited for block in each) for each in blocks.values())
-            # Of a virtual machine's processors, others slow down some for a while.
-            times = {name: min(block.time_us for block in b) for name, b in blocks.items()}
-            return BaselineTrial(name, times, waited=waited, lasts=waited <= QUIET)
+        timed = _timer(problem.device)
+        blocks = {workload: _blocks(each, timed) for workload, each in tried.items()}
+        waited = max(median(block.waited for block in each) for each in blocks.values())
+        # Of a virtual machine's processors, others slow down some for a while.
+        times = {name: min(block.time_us for block in b) for name, b in blocks.items()}
+        return BaselineTrial(name, times, waited=waited, lasts=waited <= QUIET)
 
     channel.send(codec.write(_outcome(name, problem.device, build)))
     channel.receive()
