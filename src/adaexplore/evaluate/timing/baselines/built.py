@@ -41,6 +41,7 @@ _OVERHEADS = 6  # blocks: the machine may be busier than it was
 _TYPICAL = {"cpu": 0.5, "cuda": 0.25}  # of these: on a GPU, a busy host only adds to the device's
 _CHECKED = 2  # input sets: a captured graph is right on the one that it was captured with
 _BESIDE = 2
+_CLOSE = 2.0  # times as slow: a trial that errs by more would have noticed the load
 _BRIEF_ROUNDS, _BRIEF_CALLS = 5, 3
 EAGER = "eager"
 
@@ -245,8 +246,11 @@ def by_speed(times_us: Sequence[Mapping[str, float]]) -> list[str]:
 def strongest(times_us: Sequence[Mapping[str, float]]) -> tuple[str, ...]:
     """Return the baselines to time beside candidates.
 
-    The two fastest over all workloads, and the fastest of each.
+    The fastest over all workloads, the second where it is at most `_CLOSE` times as slow, and the
+    fastest of each workload.
     """
     ranked = by_speed(times_us)
+    mean_us = {name: geometric_mean([each[name] for each in times_us]) for name in ranked}
+    close = [name for name in ranked[:_BESIDE] if mean_us[name] <= _CLOSE * mean_us[ranked[0]]]
     fastest = [min(ranked, key=lambda name: each[name]) for each in times_us]
-    return tuple(dict.fromkeys((*ranked[:_BESIDE], *fastest)))
+    return tuple(dict.fromkeys((*close, *fastest)))

@@ -12,6 +12,7 @@ from torch._dynamo.utils import counters
 
 from adaexplore.core.problem import Problem
 from adaexplore.evaluate.judge.reference import Reference
+from adaexplore.evaluate.timing.baselines import built as baselines_built
 from adaexplore.evaluate.timing.baselines import offered as baselines_offered
 from adaexplore.evaluate.timing.baselines.built import by_speed, strongest
 from adaexplore.evaluate.timing.baselines.offered import (
@@ -310,7 +311,8 @@ def test_dynamo_keeps_the_code_of_every_baseline_and_workload(monkeypatch):
 
 
 class TestChoice:
-    def test_the_two_fastest_are_timed_beside_candidates(self, reference, offers):
+    def test_the_two_fastest_are_timed_beside_candidates(self, reference, offers, monkeypatch):
+        monkeypatch.setattr(baselines_built, "_CLOSE", 1e9)
         offers(compile=slowed(0.02), eager_slow=slowed(0.01), eager_fast=slowed(0.0005))
         reference.complete()
         reference.time_baselines()
@@ -387,3 +389,8 @@ class TestRanking:
 
     def test_the_fastest_of_each_workload_is_beside(self):
         assert strongest([self.SMALL, self.LARGE]) == ("a", "b", "eager")
+
+    @pytest.mark.parametrize(("second", "beside"), [(80.0, ("a", "eager")), (100.0, ("a",))])
+    def test_a_second_that_is_far_slower_takes_no_time_beside_candidates(self, second, beside):
+        assert strongest([{"eager": second, "a": 20.0, "b": 200.0}] * 2) == ("a",)
+        assert strongest([{"eager": second, "a": 30.0}, {"eager": 40.0, "a": 30.0}]) == beside
