@@ -17,6 +17,7 @@ from adaexplore.evaluate.timing.baselines.built import EAGER, by_speed, left_out
 from adaexplore.evaluate.timing.baselines.trial import BaselineTrial
 from adaexplore.evaluate.timing.combine import combined_roofline_facts, geometric_mean
 from adaexplore.evaluate.timing.rounds import QUIET
+from adaexplore.evaluate.truth.device_memory.turns import let_others_time
 from adaexplore.evaluate.truth.labels import labels_of, overhead_label
 from adaexplore.evaluate.wire.tensors import share
 from adaexplore.sandbox.user.user_code import Instance
@@ -128,7 +129,7 @@ class Reference:
         """Make the lazy parts now: timing needs the device for itself.
 
         The time slots of all workloads, the labels, and the baselines: the two fastest by their
-        `trials`, or all that are offered where there were no trials.
+        `trials`, or all that are offered where there were no trials. Others may time between them.
         """
         self.notes += [left_out(trial.baseline, trial.why) for trial in trials if trial.why]
         self._waited = max((trial.waited for trial in trials), default=0.0)
@@ -138,7 +139,9 @@ class Reference:
             }
         self._build(self._ranked() if trials else self.offered, _KEPT if trials else math.inf)
         for workload in self.timed:
+            let_others_time(self.problem.device)
             workload.prepare_timing()
+        let_others_time(self.problem.device)
         _ = self.labels
 
     def complete_baselines(self) -> bool:
