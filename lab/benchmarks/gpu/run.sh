@@ -105,7 +105,8 @@ cluster)
   ;;
 tests)
   [ $# -gt 0 ] || set -- tests/unit tests/gpu tests/contract --ignore tests/unit/serve # no test there needs a GPU
-  limited "$LIMIT" "$PYTHON" -m pytest -m "${MARK:-gpu and not slow}" -n "${PARALLEL:-4}" --dist loadfile -v --tb short --timeout 300 \
+  sed -nE 's/^\[gw.*\] (PASSED|SKIPPED) (.*[^ ]) *$/--deselect=\2/p' "$BACK/tests.log" >"$WORK/passed" 2>/dev/null
+  limited "$LIMIT" "$PYTHON" -m pytest "@$WORK/passed" -m "${MARK:-gpu and not slow}" -n "${PARALLEL:-4}" --dist loadfile -v --tb short --timeout 300 \
     --session-timeout $((LIMIT > 90 ? LIMIT - 60 : LIMIT)) --durations 8 -p no:cacheprovider "$@" 2>&1 | tee "$OUT/tests.log" | tail -n 60
   ;;
 corpora)

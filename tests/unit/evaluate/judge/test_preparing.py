@@ -1,7 +1,9 @@
 """Preparing a reference where others use the same GPU, with references that claim not to fit."""
 
 import fcntl
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -9,6 +11,7 @@ import torch
 from adaexplore.core.errors import BadProblemError
 from adaexplore.core.problem import Problem
 from adaexplore.evaluate.judge import judge
+from adaexplore.evaluate.truth.device_memory import room, turns
 from adaexplore.evaluate.truth.device_memory.room import FreeMemory
 from adaexplore.evaluate.wire.judge_messages import Prepare
 from adaexplore.sandbox.lock import large_turn, lock_file
@@ -193,3 +196,76 @@ def test_other_trouble_is_no_reason_to_try_again(prepared):
         raise RuntimeError("shapes do not match")
 
     assert prepared("cuda:0", broken) == (["beside"], "shapes do not match")
+
+
+class Memory:
+    """The memory of a GPU in GiB, that several judges take from."""
+
+    def __init__(self, total):
+        self.total, self.taken, self.changing = total, 0, threading.Lock()
+
+    def take(self, more):
+        with self.changing:
+            if self.taken + more > self.total:
+                no_memory()
+            self.taken += more
+
+    def room(self, _device):
+        return FreeMemory((self.total - self.taken) << 30, self.total << 30)
+
+
+@pytest.mark.parametrize("others", [0, 3], ids=["alone", "beside small ones"])
+def test_references_of_gigabytes_at_once_are_all_prepared_at_the_first_try(
+    monkeypatch, tmp_path, others
+):
+    """Each has 6 GiB of inputs: 45 GiB for its truths, 84 to be timed, 70 until its search ends."""
+    monkeypatch.setenv("ADAEXPLORE_LOCKS", str(tmp_path))
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda _: None)
+    monkeypatch.setattr(judge, "has_other_judges", lambda _: True)
+    monkeypatch.setattr(turns, "has_other_judges", lambda _: True)
+    monkeypatch.setattr(room, "_LOOK_EVERY_S", 0.01)
+    monkeypatch.setattr(turns, "PATIENCE_S", 10.0)
+    monkeypatch.setattr(judge, "wanted_by", lambda *_: 84 << 30)
+    memory, tries = Memory(140), []
+    for module in (judge, turns):
+        monkeypatch.setattr(module, "room_on", memory.room)
+
+    class Reference:
+        def __init__(self, problem, _folder, *, turn, **_):
+            self.problem, self.offered, self.held = problem, [], 0
+            self.large = problem.name == "large"
+            tries.append(problem.name)
+            if self.large:
+                turn.enter_context(turns.turn_for_truths(86 << 30, problem.device))
+            self.take(45 if self.large else 5)
+
+        def __del__(self):
+            memory.take(-self.held)
+
+        def take(self, more):
+            memory.take(more)
+            self.held += more
+            time.sleep(0.02)
+
+        def complete(self, _trials):
+            self.take(39 if self.large else 5)
+
+        def time_baselines(self):
+            self.take(-14 if self.large else -2)
+
+        def measure_limits(self):
+            """Takes no memory."""
+
+    def search(name):
+        problem = Problem(name, "class Model: ...", "triton", "cuda:0")
+        request = Prepare(problem.to_json(), 0, brief=False, timeout_s=1.0)
+        reference = judge._prepared(problem, tmp_path, None, request)
+        time.sleep(0.05)
+        return reference.held
+
+    monkeypatch.setattr(judge, "Reference", Reference)
+    names = [*["large"] * 5, *["small"] * others]
+    with ThreadPoolExecutor(len(names)) as searches:
+        held = list(searches.map(search, names))
+    assert held == [70] * 5 + [8] * others
+    assert sorted(tries) == sorted(names)
