@@ -21,6 +21,8 @@ from adaexplore.memory.signature import alike, signature_of
 _TEACHES_NOTHING = frozenset({"infra_error", "rejected", "timeout", "reported", "not_run"})
 """Failures of the machinery, of what a run allows, those that a busy machine has too, and none."""
 
+_GUARDS = ("raise ", "assert ")
+
 
 @dataclass(frozen=True, slots=True)
 class Failure:
@@ -100,6 +102,7 @@ def failures_of(problem: Problem, nodes: Iterable[Node]) -> list[Failure]:
         if (
             isinstance(evaluation, Failed)
             and evaluation.status not in _TEACHES_NOTHING
+            and not _is_refusal(evaluation)
             and not node.proposal.failure
         ):
             failure = Failure(
@@ -182,7 +185,7 @@ def case_id(group: FailureGroup) -> str:
 
 
 def case_of(group: FailureGroup, checker: Checker, *, most_evaluations: int = 200) -> Case:
-    """The case of a group, its exemplar reduced; raises `ValueError` if that does not fail here.
+    """The case of a group, its exemplar reduced; raises `ValueError` if that does not fail so here.
 
     A wrong output loses whole statements only, and only such as change none of its numbers: what
     else is cut from it may be wrong for another reason.
@@ -194,6 +197,8 @@ def case_of(group: FailureGroup, checker: Checker, *, most_evaluations: int = 20
         raise ValueError("it passes here")
     if failed.status in _TEACHES_NOTHING:
         raise ValueError(f"it cannot be judged here: {failed.reason}")
+    if _is_refusal(failed) or not alike(exemplar.signature, signature_of(failed)):
+        raise ValueError(f"it fails for another reason here: {failed.reason}")
     was = failed
 
     def fails(source: str) -> bool:
@@ -220,6 +225,15 @@ def case_of(group: FailureGroup, checker: Checker, *, most_evaluations: int = 20
         evaluations=result.evaluations,
         language=exemplar.language,
     )
+
+
+def _is_refusal(failed: Failed) -> bool:
+    """Return True for an error that a candidate raises of itself, as for sizes it is not made for.
+
+    It says what the candidate was written for, and nothing about the language.
+    """
+    fault = failed.feedback
+    return isinstance(fault, Fault) and fault.source_line.lstrip().startswith(_GUARDS)
 
 
 def rule_of(name: str, reference: str, witness: str, language: Language = "triton") -> Rule:

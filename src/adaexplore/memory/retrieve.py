@@ -16,6 +16,12 @@ from adaexplore.memory.signature import alike
 _FAILED_SO = 100.0
 """Worth of a rule whose witness fails as the last candidate did: more than topics can be."""
 
+_FAILED_BEFORE = 50.0
+"""Worth of a rule whose witness fails as an earlier candidate of the run did."""
+
+_SAME_WORDS = 0.5
+"""The share of words from which a failure without a symbol is one of an earlier candidate."""
+
 _DEMANDED = 3.0
 _OF_SUPPORT = 0.5
 _SCEPTICAL_TRIES = 30
@@ -53,13 +59,15 @@ def relevant(
     triton: str,
     target: str = "",
     failure: Signature | None = None,
+    earlier: Collection[Signature] = (),
     demand: str = "",
     most_tokens: int = 600,
     fill: bool = False,
 ) -> list[Rule]:
-    """Rules whose topics `text` names or that explain `failure`, most useful first.
+    """Rules whose topics `text` names or that explain a failure, most useful first.
 
-    What kernels are demanded to do they will do, so topics that `demand` names count for more.
+    Those that explain `failure`, the last one, come before those that explain `earlier` ones. What
+    kernels are demanded to do they will do, so topics that `demand` names count for more.
 
     A topic is worth the more the fewer rules have it; among equals those with more support come
     first. With `fill`, for a text that has no code yet, the others follow. Their statements
@@ -69,7 +77,7 @@ def relevant(
     worth, demanded = _worth(here_true, text), _worth(here_true, demand)
     scored = []
     for rule in here_true:
-        score = _score(rule, worth, failure) + _DEMANDED * _named(rule, demanded)
+        score = _score(rule, worth, failure, earlier) + _DEMANDED * _named(rule, demanded)
         if score > 0 or fill:
             scored.append((score + _OF_SUPPORT * math.log(max(rule.support, 1)), rule))
     scored.sort(key=lambda pair: (-pair[0], pair[1].name))
@@ -142,9 +150,17 @@ def _worth(rules: list[Rule], text: str) -> Mapping[str, float]:
     }
 
 
-def _score(rule: Rule, worth: Mapping[str, float], failure: Signature | None) -> float:
-    explains = 0.0 if failure is None else _likeness(failure, rule.signature)
-    return _named(rule, worth) + _FAILED_SO * explains + _believed(rule)
+def _score(
+    rule: Rule,
+    worth: Mapping[str, float],
+    failure: Signature | None,
+    earlier: Collection[Signature],
+) -> float:
+    explains = _FAILED_SO * (_likeness(failure, rule.signature) if failure else 0.0)
+    before = max((_likeness(one, rule.signature) for one in earlier), default=0.0)
+    if before >= _SAME_WORDS:
+        explains = max(explains, _FAILED_BEFORE * before)
+    return _named(rule, worth) + explains + _believed(rule)
 
 
 def _named(rule: Rule, worth: Mapping[str, float]) -> float:

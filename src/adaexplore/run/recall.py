@@ -9,7 +9,7 @@ from adaexplore.core.errors import BadInputError
 from adaexplore.core.node import Node
 from adaexplore.core.problem import Language, Problem
 from adaexplore.core.protocols.proposer import Context
-from adaexplore.core.rule import Gain, Rule
+from adaexplore.core.rule import Gain, Rule, Signature
 from adaexplore.core.settings.config import Config
 from adaexplore.core.verdict.evaluation import Failed, Passed
 from adaexplore.languages import DIALECTS
@@ -85,7 +85,9 @@ def require_recalled(rules: Sequence[Rule], settings: Config) -> None:
 
 
 def recalling(rules: Sequence[Rule], settings: Config) -> Callable[[Context], list[str]]:
-    """Return a recall of the rules about the code of a step or its last failure.
+    """Return a recall of the rules about the code of a step and the failures of the run.
+
+    Rules that explain the last failure come first, then rules that explain earlier ones.
 
     Where that code is right they are also of what made such code faster. In a language that models
     know well they are few until the run's model has failed; where prompts tell nothing of other
@@ -107,7 +109,8 @@ def recalling(rules: Sequence[Rule], settings: Config) -> Callable[[Context], li
         if not known:
             return []
         seen = (*(context.history if settings.shows_tried else context.pool), *context.window)
-        needs_all = not DIALECTS[context.problem.language].well_known or _has_failed(seen)
+        failures = _failures(seen)
+        needs_all = not DIALECTS[context.problem.language].well_known or bool(failures)
         most_tokens = settings.memory_tokens
         sources = [node.candidate.source for node in (*context.pool, *context.window)]
         last = context.window[-1].evaluation if context.window else None
@@ -127,6 +130,7 @@ def recalling(rules: Sequence[Rule], settings: Config) -> Callable[[Context], li
             triton=triton,
             target=target,
             failure=signature_of(told) if isinstance(told, Failed) else None,
+            earlier=failures if settings.feedback == "full" else (),
             demand=settings.demand,
             most_tokens=min(
                 most_tokens - sum(tokens(rule) for rule, _ in fast),
@@ -145,13 +149,14 @@ def _is_right(context: Context) -> bool:
     return any(isinstance(node.evaluation, Passed) for node in shown)
 
 
-def _has_failed(nodes: Iterable[Node]) -> bool:
-    """Return True once a kernel of the model has failed among these steps."""
-    return any(
-        node.proposal.origin == MODEL
+def _failures(nodes: Iterable[Node]) -> frozenset[Signature]:
+    """Return the ways in which kernels of the model have failed among these steps."""
+    return frozenset(
+        signature_of(node.evaluation)
+        for node in nodes
+        if node.proposal.origin == MODEL
         and isinstance(node.evaluation, Failed)
         and node.evaluation.status not in ("not_run", "infra_error")
-        for node in nodes
     )
 
 

@@ -30,6 +30,11 @@ def fault(message="module has no attribute 'tanh'", status="compile_error"):
     return Failed(status, message, feedback=Fault("AttributeError", message, 2, "b", "kernel"))
 
 
+def own_error(status, kind, line):
+    message = "module has no attribute 'tanh'"
+    return Failed(status, message, feedback=Fault(kind, message, 3, line))
+
+
 def node(number, source, evaluation, failure=""):
     proposal = Proposal(Candidate(source, "triton"), "model", "", failure=failure)
     return Node(number, 0, "large", proposal, evaluation)
@@ -128,6 +133,29 @@ def test_what_does_not_fail_here_is_no_case():
         case_of(group, checker(lambda s: False))
     with pytest.raises(ValueError, match="cannot be judged here: gone"):
         case_of(group, checker(lambda s: True, Failed("infra_error", "gone")))
+
+
+@pytest.mark.parametrize(
+    "otherwise",
+    [
+        fault("name 'foo' is not defined"),
+        fault(status="runtime_error"),
+        Failed(
+            "compile_error", "no", feedback=Fault("AttributeError", "no 'tanh'", 3, "  raise e")
+        ),
+    ],
+    ids=["another message", "another status", "its own error"],
+)
+def test_what_fails_for_another_reason_here_is_no_case(otherwise):
+    [group] = grouped([failure("one", SOURCE)])
+    with pytest.raises(ValueError, match="it fails for another reason here"):
+        case_of(group, checker(lambda s: True, otherwise))
+
+
+@pytest.mark.parametrize("line", ['    raise ValueError("64 channels")', "assert x.is_cuda"])
+def test_an_error_that_a_candidate_raises_of_itself_teaches_nothing(line):
+    refused = own_error("runtime_error", "ValueError", line)
+    assert failures_of(PROBLEM, [node(1, "a", refused)]) == []
 
 
 def test_two_languages_have_two_causes():

@@ -36,6 +36,23 @@ class TestRelevant:
         assert names(rules, "tl.dot(a, b)", failure=failure) == ["relu", "dot"]
         assert names(rules, "tl.dot(a, b)") == ["dot"]
 
+    def test_what_explains_an_earlier_failure_comes_next(self):
+        last, before = (Signature("compile_error", "AttributeError", n) for n in ("relu", "gelu"))
+        rules = [
+            rule("dot", "tl.dot"),
+            rule("gelu", "tl.gelu", signature=before),
+            rule("relu", "tl.relu", signature=last),
+        ]
+        assert names(rules, "tl.dot", failure=last, earlier=[before]) == ["relu", "gelu", "dot"]
+        assert names(rules, "tl.dot", failure=last) == ["relu", "dot"]
+
+    def test_an_earlier_failure_of_the_same_type_and_other_words_chooses_nothing(self):
+        signature = Signature("compile_error", "RuntimeError", "", "a pass pipeline failed")
+        pipeline = rule("pipeline", signature=signature)
+        other = Signature("compile_error", "RuntimeError", "", "no kernel image failed to load")
+        assert names([pipeline], "", earlier=[other]) == []
+        assert names([pipeline], "", earlier=[signature]) == ["pipeline"]
+
     def test_what_is_demanded_counts_for_more(self):
         rules = [rule("dot", "tl.dot"), rule("relu", "tl.relu")]
         assert names(rules, "tl.dot(a, b)", demand="use tl.relu") == ["relu", "dot"]

@@ -105,11 +105,28 @@ def test_a_failure_chooses_no_rule_where_prompts_tell_the_verdict_alone():
     assert told[0] == told[1]
 
 
-def by_model(status):
-    failed = dataclasses.replace(node("x"), evaluation=Failed(status, "no"))
+def by_model(status, feedback=None):
+    failed = dataclasses.replace(node("x"), evaluation=Failed(status, "no", feedback=feedback))
     return dataclasses.replace(
         failed, proposal=Proposal(Candidate("x", "triton"), "model", "an idea")
     )
+
+
+def test_a_large_step_has_the_rule_that_explains_a_failure_of_the_run():
+    fault = Fault("AttributeError", "module 'triton.language' has no attribute 'relu'")
+    failed = by_model("compile_error", fault)
+    unlike = by_model("compile_error", Fault("AttributeError", "no attribute 'gelu'"))
+    tokens = Config(memory_tokens=15)  # for one of the two
+
+    def told(settings, *history):
+        problem = dataclasses.replace(PROBLEM, source="class Model: ...  # a @ b")
+        context = Context(problem, "large", 1, history=history, environment=HERE)
+        return recalling([DOT, RELU], settings)(context)
+
+    assert told(tokens, failed) == told(tokens, failed, unlike) == [RELU.statement]
+    assert told(tokens, unlike) == [DOT.statement]
+    verdict = tokens.model_copy(update={"feedback": "verdict"})
+    assert told(verdict, failed) == [DOT.statement]
 
 
 def test_without_code_all_rules_that_fit_are_recalled():
