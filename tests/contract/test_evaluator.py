@@ -308,7 +308,7 @@ class TestPassing:
         low, high = timing.time_ci_us
         assert 0 < low <= timing.time_us <= high
         assert timing.speedup_ci[0] <= timing.speedup <= timing.speedup_ci[1]
-        assert len(timing.baselines_us) == 2
+        assert len(timing.baselines_us) in (1, 2)  # the second where it is nearly as fast
         assert min(timing.baselines_us.values()) > 0
         assert 0 < verdict.cost.device_s <= verdict.cost.wall_s
         took_s = verdict.cost.took_s
@@ -322,7 +322,7 @@ class TestPassing:
         candidate = Candidate(CONVOLUTION.replace("Model(", "ModelNew("), "cpp")
         searched = judge.evaluate(candidate).timing
         confirmed = judge.evaluate(candidate, again=True).timing
-        assert len(searched.baselines_us) == 2
+        assert len(searched.baselines_us) in (1, 2)
         assert confirmed.baselines_us.keys() == facts.baselines_us.keys()
         assert confirmed.baselines_us.keys() >= {"eager", "compile", "eager-channels-last"}
         for timing in (searched, confirmed):

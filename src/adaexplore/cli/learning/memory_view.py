@@ -114,17 +114,17 @@ def check(
         and not (unseen and here.as_of(rule.kind) in (*rule.holds, *rule.gone))
     ]
     checked, status = check_with_progress(console, left, machine, parallel)
-    say_failures(console, checked)
     true = sum(result.true for result in checked)
     judged = sum(not result.untimed for result in checked)
     seen = {result.rule.name: result.rule for result in checked}
-    kept = 0
+    kept, told = 0, frozenset[str]()
     written = output or (None if memory == BUNDLED else memory_path(memory))
     if written and seen:
         now = [seen.get(rule.name, rule) for rule in rules]
-        now = _of_renames(console, checked, now, machine)
+        now, told = _of_renames(console, checked, now, machine)
         save_memory(written, now)
         kept = sum(not r.true and _has_a_version(r.rule, now, here) for r in checked)
+    say_failures(console, [result for result in checked if result.rule.name not in told])
     under = f", and {kept} more under the names of this version" if kept else ""
     say(console, f"{true} of {judged} rules hold on {machine}{under}")
     if unchecked := sum(not rule.is_checked for rule in rules):
@@ -142,15 +142,20 @@ def _has_a_version(rule: Rule, rules: Sequence[Rule], here: Platform) -> bool:
 
 def _of_renames(
     console: Console, checked: Sequence[CheckedRule], rules: Sequence[Rule], machine: Machine
-) -> list[Rule]:
-    """Return the rules with what names of this version make of those that do not hold."""
-    known = {rule.name: rule for rule in rules}
+) -> tuple[list[Rule], frozenset[str]]:
+    """Return the rules with what names of this version make of those that do not hold.
+
+    Beside them the names of the rules of which that is told.
+    """
+    known, told = {rule.name: rule for rule in rules}, set()
     with closing(machine.checker()) as checker:
         for result in checked:
             renamed = follow(result, checker, list(known.values()))
             for found in renamed.found:
                 say(console, f"found: {found.rule.name}: {found.rule.statement}")
                 known[found.rule.name] = found.rule
+            if renamed.under:
+                told.add(result.rule.name)
             match renamed.under:
                 case CheckedRule(rule=rule, true=True):
                     say(console, f"kept under these names: {rule.name}")
@@ -159,7 +164,7 @@ def _of_renames(
                     say(console, f"{result.rule.name}, under these names: {why}")
                     gone = tuple({*result.rule.gone, *rule.gone})
                     known[result.rule.name] = replace(result.rule, gone=gone)
-    return list(known.values())
+    return list(known.values()), frozenset(told)
 
 
 def combine(memories: Sequence[str], output: Path) -> int:
