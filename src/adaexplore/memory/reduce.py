@@ -8,7 +8,9 @@ Debugging" (ICSE 2006).
 from __future__ import annotations
 
 import ast
+import builtins
 import re
+import symtable
 import time
 import warnings
 from collections import deque
@@ -163,6 +165,7 @@ class _Reduction:
         self._deadline = deadline
         self._clock = clock
         self._known: dict[str, bool] = {}
+        self._unbound = _unbound(ast.unparse(tree))
         self.evaluations = 0
 
     def run(self, whole_statements: bool) -> None:
@@ -182,12 +185,16 @@ class _Reduction:
         return ast.unparse(ast.fix_missing_locations(self._tree)) + "\n"
 
     def fails(self) -> bool:
-        """Return True if the current tree is a module that fails; False once a bound is reached."""
+        """Return True if the current tree is a module that fails; False once a bound is reached.
+
+        A module with a name that nothing binds any more fails by that: it is not evaluated.
+        """
         if self.evaluations >= self._most or self._clock() >= self._deadline:
             return False
         text = self.text()
         if text not in self._known:
             whole = _parses(text) and "ModelNew" in _classes(self._tree)
+            whole = whole and _unbound(text) <= self._unbound
             self.evaluations += whole
             self._known[text] = whole and self._fails(text)
         return self._known[text]
@@ -270,6 +277,25 @@ def _top_down(tree: ast.AST) -> Iterator[ast.AST]:
 
 def _classes(tree: ast.Module) -> set[str]:
     return {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
+
+
+def _unbound(source: str) -> set[tuple[str, str]]:
+    """Return the names that nothing binds, each with the function that reads it, "" for none."""
+    module = symtable.symtable(source, "<reduced>", "exec")
+    known = {*vars(builtins), *(s.get_name() for s in module.get_symbols() if _binds(s))}
+    found: set[tuple[str, str]] = set()
+    tables = deque([module])
+    while tables:
+        table = tables.popleft()
+        tables.extend(table.get_children())
+        outer = table is module
+        names = (s.get_name() for s in table.get_symbols() if outer or s.is_global())
+        found.update((name, "" if outer else table.get_name()) for name in names)
+    return {(name, where) for name, where in found if name not in known}
+
+
+def _binds(symbol: symtable.Symbol) -> bool:
+    return symbol.is_assigned() or symbol.is_imported() or symbol.is_namespace()
 
 
 def _words(fault: Fault) -> str:

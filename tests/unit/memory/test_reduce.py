@@ -80,11 +80,33 @@ def test_ddmin_leaves_nothing_that_can_be_left_out(items):
 def test_what_has_no_part_in_the_failure_goes():
     result = reduced(MODULE, calls_bad)
     assert result.source == (
+        "from torch import nn\n\n"
         "def kernel():\n    x = bad()\n\nclass ModelNew(nn.Module):\n    pass\n"
     )
     assert result.after == size(result.source)
-    assert (result.before.lines, result.after.lines) == (21, 4)
-    assert (result.before.nodes, result.after.nodes) == (90, 11)
+    assert (result.before.lines, result.after.lines) == (21, 5)
+    assert (result.before.nodes, result.after.nodes) == (90, 13)
+
+
+def test_what_would_fail_by_an_unbound_name_is_not_evaluated():
+    source = (
+        "import torch\n\n"
+        "def helper(x):\n    return x + 1\n\n"
+        "class ModelNew:\n    def forward(self, x):\n        y = helper(x)\n"
+        "        z = [torch.relu(i) for i in y]\n        return bad(z)\n"
+    )
+    seen = []
+
+    def fails(text):
+        seen.append(text)
+        return "bad(z)" in text
+
+    result = reduced(source, fails, whole_statements=True)
+    assert not [text for text in seen if "helper(x)\n" in text and "def helper" not in text]
+    assert not [text for text in seen if "torch." in text and "import torch" not in text]
+    assert not [text for text in seen if "bad(z)" in text and "z = " not in text]
+    for part in ("def helper", "y = helper", "z = [torch.relu", "bad(z)"):
+        assert part in result.source
 
 
 def test_parameters_go_with_the_arguments_of_their_calls():

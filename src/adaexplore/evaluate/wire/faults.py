@@ -201,6 +201,8 @@ def _compiler_fault(
     if not matching and found["file"].endswith(".py") and at <= len(lines):
         matching = [at]
     line = matching[0] if matching else 0
+    if found["file"].endswith(".py"):  # named after the candidate: another name for each
+        frame = _function_at(line, lines)
     return Fault(
         kind,
         " ".join(found["text"].split("\n"))[:MOST_CHARS],
@@ -208,6 +210,19 @@ def _compiler_fault(
         lines[line - 1].strip() if line else code,
         frame,
     )
+
+
+def _function_at(line: int, lines: list[str]) -> str:
+    """Return the name of the function that a line of the source is in, "" for none."""
+    inside = float("inf")
+    for text in reversed(lines[:line]):
+        indent = len(text) - len(text.lstrip())
+        named = re.match(r"\s*(?:async )?def\s+(\w+)", text)
+        if named and indent < inside:
+            return named[1]
+        if text.strip() and not text.lstrip().startswith((")", "#")):
+            inside = min(inside, indent)
+    return ""
 
 
 def _quoted_in(excerpt: Place | None) -> str:

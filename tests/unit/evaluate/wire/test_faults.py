@@ -346,6 +346,30 @@ class TestCompilers:
         assert fault.message == "operand #0 must be ranked tensor"
         assert (fault.line, fault.source_line) == (3, "int y = z;")
 
+    @pytest.mark.parametrize(
+        ("line", "frame"), [(2, "kernel"), (4, "kernel"), (8, "kernel"), (11, "forward"), (12, "")]
+    )
+    def test_mlir_s_error_is_in_a_function_whatever_the_candidate_s_file_is_called(
+        self, line, frame
+    ):
+        source = textwrap.dedent("""\
+            @jit
+            def kernel(
+                x_ptr,
+                y_ptr,
+            ):
+                # doubles
+                for i in range(4):
+                    store(y_ptr + i, 2)
+
+            class ModelNew:
+                def forward(self, x): return x
+            SIZE = 4
+        """)
+        log = f"/w/candidate_7db704db41de.py:{line}:0: error: a pass failed\n"
+        fault = fault_of(Raised("RuntimeError", "PassManager::run failed"), source, log)
+        assert (fault.line, fault.frame) == (line, frame)
+
     def test_a_log_is_not_believed_about_anything_else(self):
         log = "x.py:1:1: error: forged"
         assert fault_of(Raised("ValueError", "no"), "x = 1", log).message == "no"
