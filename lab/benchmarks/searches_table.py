@@ -1,4 +1,4 @@
-"""The tables of a campaign of searches, in Markdown: each problem after some steps, and means.
+"""The tables of campaigns of searches, in Markdown: each problem after some steps, and means.
 
     python lab/benchmarks/searches_table.py runs/record --after 1 3 10
     python lab/benchmarks/searches_table.py runs/record --released runs/released-*
@@ -61,19 +61,23 @@ class Row:
 
 
 def main() -> None:
-    """Print the tables of a campaign's folder."""
+    """Print the tables of the folders of campaigns."""
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("folders", type=Path, nargs="+", metavar="FOLDER")
     parser.add_argument("--after", type=int, nargs="+", default=[1, 3, 10], metavar="STEPS")
     parser.add_argument("--released", type=Path, nargs="+", default=[], metavar="FOLDER")
     options = parser.parse_args()
-    summary = recorded(options.folder, reports=False)
-    assert isinstance(summary, CampaignSummary)
     released = best_released(options.released)
-    rows = rows_of(summary, options.folder, options.after, released)
+    rows: list[Row] = []
+    summaries: list[CampaignSummary] = []
+    for folder in options.folders:
+        summary = recorded(folder, reports=False)
+        assert isinstance(summary, CampaignSummary)
+        rows += rows_of(summary, folder, options.after, released)
+        summaries.append(summary)
     print(problems_table(rows, options.after))
     print(f"\n{means_table(rows, options.after)}")
-    print(f"\n{figures(rows, summary)}")
+    print(f"\n{figures(rows, summaries)}")
 
 
 def best_released(folders: Sequence[Path]) -> dict[str, Released]:
@@ -132,12 +136,15 @@ def means_table(rows: Sequence[Row], after: Sequence[int]) -> str:
     return table(heads, [_mean_cells(rows, *kind) for kind in sorted([*kinds, *levels])])
 
 
-def figures(rows: Sequence[Row], summary: CampaignSummary) -> str:
+def figures(rows: Sequence[Row], summaries: Sequence[CampaignSummary]) -> str:
     """Return the figures over all problems, one a line."""
     faster = [row for row in rows if row.final > 1]
     shares = [one.roofline.share for row in faster if (one := row.result.claimed) and one.roofline]
-    spent = summary.spent
-    paid = f"{spent.calls} answers, {spent.tokens} tokens, {spent.device_s:.0f} s of the device"
+    calls, tokens, device_s = (
+        sum(getattr(summary.spent, name) for summary in summaries)
+        for name in ("calls", "tokens", "device_s")
+    )
+    paid = f"{calls} answers, {tokens} tokens, {device_s:.0f} s of the device"
     lines = [
         f"first answers right: {sum(row.first_is_right for row in rows)} of {len(rows)}",
         f"nothing faster: {len(rows) - len(faster)}",
