@@ -323,10 +323,10 @@ class Campaign:
     def _keep_ready(self, runner: _Runner) -> None:
         """Suspend the job that has waited longest if too many are ready, and a job that rests.
 
-        A job rests if it has nothing to do now, or has made steps and another has not: that one
-        comes first, and may wait for the memory that a reference takes.
+        A job rests if it has nothing to do now, or has made steps and another waits for its first:
+        that one comes first, and may need the memory that a reference takes.
         """
-        comes_later = runner.made and any(map(_has_not_begun, self._runners))
+        comes_later = runner.made and any(map(_waits_to_begin, self._runners))
         if comes_later or not _goes_on(runner.progress):
             runner.job.suspend()
             return
@@ -346,9 +346,9 @@ def _goes_on(progress: Progress) -> bool:
     return progress.left > 0
 
 
-def _has_not_begun(runner: _Runner) -> bool:
-    """Return whether a job is to make its first step, or is at it."""
-    return not runner.made and (runner.at_work or runner.to_search)
+def _waits_to_begin(runner: _Runner) -> bool:
+    """Return whether a job is to make its first step and is not at it."""
+    return not runner.made and runner.to_search
 
 
 def _first_steps(rules: Rules, problems: int) -> int:

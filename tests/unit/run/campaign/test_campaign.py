@@ -282,6 +282,24 @@ def test_no_reference_is_kept_while_another_search_has_not_begun():
     assert told[5][1] == "slice"
 
 
+def test_a_reference_is_kept_for_the_next_turn_while_others_are_at_their_first():
+    slow, quick = Job(steps=2), Job(steps=4)
+    slow.slice = taking(0.5, slow)
+    Campaign([slow, quick], Rules("uniform", parallel=2, turn_steps=2, first_steps=2)).run()
+    assert [what for what, *_ in quick.log][:2] == ["slice", "slice"]
+
+
+def taking(seconds, job):
+    """Return a `slice` that takes so long."""
+    judge = job.slice
+
+    def act(steps, parallel):
+        time.sleep(seconds)
+        judge(steps, parallel)
+
+    return act
+
+
 def test_the_reference_for_which_prompts_were_written_judges_the_answers_that_are_there():
     jobs = [Job(steps=2) for _ in range(2)]
     for job in jobs:
