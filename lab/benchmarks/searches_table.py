@@ -140,10 +140,9 @@ def figures(rows: Sequence[Row], summaries: Sequence[CampaignSummary]) -> str:
     """Return the figures over all problems, one a line."""
     faster = [row for row in rows if row.final > 1]
     shares = [one.roofline.share for row in faster if (one := row.result.claimed) and one.roofline]
-    calls, tokens, device_s = (
-        sum(getattr(summary.spent, name) for summary in summaries)
-        for name in ("calls", "tokens", "device_s")
-    )
+    spent = [summary.spent for summary in summaries]
+    calls, tokens = sum(one.calls for one in spent), sum(one.tokens for one in spent)
+    device_s = sum(one.device_s for one in spent)
     paid = f"{calls} answers, {tokens} tokens, {device_s:.0f} s of the device"
     lines = [
         f"first answers right: {sum(row.first_is_right for row in rows)} of {len(rows)}",

@@ -194,6 +194,13 @@ class ModelNew(nn.Module):
 """
 
 
+def are_strongest(beside, first_us) -> bool:
+    """Return whether these baselines are the fastest, and the second if it is nearly as fast."""
+    fastest, second = sorted(first_us.values())[:2]
+    slowest = max(first_us[name] for name in beside)
+    return len(beside) == (2 if second <= 2 * fastest else 1) and slowest <= 2 * fastest
+
+
 def linear(body: str, before: str = "") -> Candidate:
     """A candidate for `LINEAR` whose forward has that body."""
     forward = "\n    def forward(self, x):\n" + textwrap.indent(textwrap.dedent(body), " " * 8)
@@ -308,7 +315,7 @@ class TestPassing:
         low, high = timing.time_ci_us
         assert 0 < low <= timing.time_us <= high
         assert timing.speedup_ci[0] <= timing.speedup <= timing.speedup_ci[1]
-        assert len(timing.baselines_us) in (1, 2)  # the second where it is nearly as fast
+        assert are_strongest(timing.baselines_us, judge.prepare().baselines_us)
         assert min(timing.baselines_us.values()) > 0
         assert 0 < verdict.cost.device_s <= verdict.cost.wall_s
         took_s = verdict.cost.took_s
@@ -322,7 +329,7 @@ class TestPassing:
         candidate = Candidate(CONVOLUTION.replace("Model(", "ModelNew("), "cpp")
         searched = judge.evaluate(candidate).timing
         confirmed = judge.evaluate(candidate, again=True).timing
-        assert len(searched.baselines_us) in (1, 2)
+        assert are_strongest(searched.baselines_us, facts.baselines_us)
         assert confirmed.baselines_us.keys() == facts.baselines_us.keys()
         assert confirmed.baselines_us.keys() >= {"eager", "compile", "eager-channels-last"}
         for timing in (searched, confirmed):

@@ -165,7 +165,7 @@ class _Reduction:
         self._deadline = deadline
         self._clock = clock
         self._known: dict[str, bool] = {}
-        self._unbound = _unbound(ast.unparse(tree))
+        self._unbound = _unbound(self.text())
         self.evaluations = 0
 
     def run(self, whole_statements: bool) -> None:
@@ -280,18 +280,15 @@ def _classes(tree: ast.Module) -> set[str]:
 
 
 def _unbound(source: str) -> set[tuple[str, str]]:
-    """Return the names that nothing binds, each with the function that reads it, "" for none."""
-    module = symtable.symtable(source, "<reduced>", "exec")
-    known = {*vars(builtins), *(s.get_name() for s in module.get_symbols() if _binds(s))}
+    """Return the names that nothing binds, each with the scope that reads it."""
+    tables = [symtable.symtable(source, "<reduced>", "exec")]
+    bound = {*vars(builtins), *(s.get_name() for s in tables[0].get_symbols() if _binds(s))}
     found: set[tuple[str, str]] = set()
-    tables = deque([module])
-    while tables:
-        table = tables.popleft()
-        tables.extend(table.get_children())
-        outer = table is module
-        names = (s.get_name() for s in table.get_symbols() if outer or s.is_global())
-        found.update((name, "" if outer else table.get_name()) for name in names)
-    return {(name, where) for name, where in found if name not in known}
+    for table in tables:
+        tables += table.get_children()
+        names = {s.get_name() for s in table.get_symbols() if s.is_global()}
+        found |= {(name, table.get_name()) for name in names - bound}
+    return found
 
 
 def _binds(symbol: symtable.Symbol) -> bool:

@@ -140,9 +140,7 @@ def test_what_does_not_fail_here_is_no_case():
     [
         fault("name 'foo' is not defined"),
         fault(status="runtime_error"),
-        Failed(
-            "compile_error", "no", feedback=Fault("AttributeError", "no 'tanh'", 3, "  raise e")
-        ),
+        own_error("compile_error", "AttributeError", "  raise error"),
     ],
     ids=["another message", "another status", "its own error"],
 )

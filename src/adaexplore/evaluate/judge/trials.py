@@ -69,11 +69,11 @@ def _try_together(
 
     def build(worker: Worker, name: str) -> BaselineTrial:
         request = {"problem": given, "baseline": name, "limit_s": compile_s}
-        return _asked(worker, name, request, compile_s + _WAITING_S)
+        return _asked(worker, name, request, compile_s, compile_s + _WAITING_S)
 
     def timed(worker: Worker, trial: BaselineTrial) -> BaselineTrial:
         with measuring(worker.pid):
-            return _asked(worker, trial.baseline, {}, _TIMING_S)
+            return _asked(worker, trial.baseline, {}, compile_s, _TIMING_S)
 
     try:
         with ThreadPoolExecutor(len(names)) as threads:
@@ -100,7 +100,7 @@ def _try_alone(
 
 
 def _asked(
-    worker: Worker, name: str, request: Mapping[str, Any], timeout_s: float
+    worker: Worker, name: str, request: Mapping[str, Any], compile_s: float, timeout_s: float
 ) -> BaselineTrial:
     """Return the worker's reply, or the reason why there is none."""
     try:
@@ -109,7 +109,7 @@ def _asked(
         return BaselineTrial(name, why="the device was busy, or a call hangs", lasts=False)
     except WorkerDiedError as error:
         if error.status == TOO_LONG:
-            return BaselineTrial(name, why=f"it is not compiled after {request['limit_s']:g} s")
+            return BaselineTrial(name, why=f"it is not compiled after {compile_s:g} s")
         lines = error.log.strip().splitlines()
         return BaselineTrial(name, why=f"its process ended: {lines[-1] if lines else error}")
 

@@ -1,6 +1,5 @@
 """Preparing a reference where others use the same GPU, with references that claim not to fit."""
 
-import fcntl
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +14,7 @@ from adaexplore.evaluate.truth.device_memory import room, turns
 from adaexplore.evaluate.truth.device_memory.room import FreeMemory
 from adaexplore.evaluate.wire.judge_messages import Prepare
 from adaexplore.sandbox.lock import large_turn, lock_file
+from device_locks import is_free
 
 
 def no_memory():
@@ -42,16 +42,6 @@ def use_of(device, *, lean):
         return "lean, alone" if lean else "alone"
     assert not lean
     return "beside" if is_free(lock_file(device).with_suffix(".large")) else "in turn"
-
-
-def is_free(lock):
-    lock.touch()
-    with lock.open() as other:
-        try:
-            fcntl.flock(other, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """Trials of baselines in processes of their own; here on the CPU, where they are otherwise not."""
 
-import fcntl
 import os
 import random
 import time
@@ -17,6 +16,7 @@ from adaexplore.evaluate.judge.trials import try_baselines
 from adaexplore.evaluate.timing.baselines.trial import BaselineTrial
 from adaexplore.evaluate.truth.device_memory.room import FreeMemory
 from adaexplore.sandbox.lock import device_lent, device_lock, lock_file
+from device_locks import is_free
 
 SOURCE = """
 import torch
@@ -102,15 +102,7 @@ def test_a_reference_without_memory_is_no_crash(server, kept):
 
 
 def is_held_alone(device):
-    """Return whether some process has a device for itself."""
-    file = lock_file(device)
-    file.touch()
-    with file.open() as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-    return False
+    return not is_free(lock_file(device))
 
 
 class FakeWorkers:

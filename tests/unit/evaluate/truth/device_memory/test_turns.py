@@ -1,6 +1,5 @@
 """Truths are made beside searches that time; those of large tensors one after another."""
 
-import fcntl
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -22,6 +21,7 @@ from adaexplore.sandbox.lock import (
     lock_file,
 )
 from adaexplore.sandbox.user.user_code import Instance
+from device_locks import is_free
 
 SOURCE = """
 import torch
@@ -58,14 +58,7 @@ def make(tmp_path, monkeypatch):
 
 
 def is_turn_taken(device):
-    file = lock_file(device).with_suffix(".large")
-    file.touch()
-    with file.open() as turn:
-        try:
-            fcntl.flock(turn, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-    return False
+    return not is_free(lock_file(device).with_suffix(".large"))
 
 
 def test_who_waits_to_time_does_not_wait_for_all_sets(make, monkeypatch):
