@@ -14,7 +14,12 @@ from adaexplore.core.problem import Checks, Problem
 from adaexplore.evaluate.judge import trials
 from adaexplore.evaluate.judge.evaluators.local import LocalEvaluator
 from adaexplore.evaluate.judge.trials import try_baselines
-from adaexplore.evaluate.timing.baselines.offered import Subject, baseline_named, captured, offered
+from adaexplore.evaluate.timing.baselines.offered import (
+    Subject,
+    baseline_named,
+    captured,
+    names_offered,
+)
 from adaexplore.evaluate.truth.precision import baseline_scope
 from adaexplore.sandbox.jobs import run_job
 from adaexplore.sandbox.user.training import TrainingStep, gradients_of
@@ -114,7 +119,7 @@ NAMES = [
 def test_every_baseline_is_right_on_other_inputs_and_after_later_calls(small, name, precision):
     first, others = drawn(), [drawn() for _ in range(4)]
     one = Subject(small, first, DEVICE)
-    assert name in [baseline.name for baseline in offered(one)]
+    assert name in names_offered(one)
     with baseline_scope(precision, DEVICE, autocast=True):
         call = baseline_named(name).build(one)
     with baseline_scope(precision, DEVICE, autocast=True):  # autocast has forgotten its casts

@@ -47,11 +47,13 @@ _judges: dict[str, int] = {}
 def device_lock(device: str, *, exclusive: bool) -> Iterator[None]:
     """Hold the lock of `device` ("cpu", "cuda:0"); wait for it without a timeout.
 
-    The lock is reentrant for a thread, but a shared lock cannot become exclusive.
+    The lock is reentrant for a thread, but a shared lock cannot become exclusive. A thread that has
+    lent the device takes it as any other does.
     """
-    held = _mine.held
-    if device in held:
-        _, is_exclusive = held[device]
+    held, lent = _mine.held, device in _mine.lent
+    before = held.get(device)
+    if before and not lent:
+        _, is_exclusive = before
         assert is_exclusive or not exclusive
         yield
         return
@@ -59,10 +61,17 @@ def device_lock(device: str, *, exclusive: bool) -> Iterator[None]:
     try:
         _take(fd, device, exclusive)
         held[device] = fd, exclusive
-        yield
-    finally:
-        if held.pop(device, None):
+        _mine.lent.discard(device)
+        try:
+            yield
+        finally:
             _release(fd, device, exclusive)
+            if before:
+                held[device] = before
+                _mine.lent.add(device)
+            else:
+                del held[device]
+    finally:
         os.close(fd)
 
 

@@ -14,10 +14,12 @@ from adaexplore.sandbox.lock import (
     is_wanted,
     join_judges,
     large_turn,
+    lock_file,
     make_lock_files,
     stand_back,
     waited_s,
 )
+from device_locks import is_free
 
 SHARED, EXCLUSIVE = False, True
 DEVICE = f"test-{os.getpid()}"
@@ -79,6 +81,17 @@ class TestDeviceLock:
         with pytest.raises(TimeoutError):
             worker.call({}, 0.3)
         other.kill()
+
+    @pytest.mark.parametrize("held", [SHARED, EXCLUSIVE])
+    def test_who_has_lent_a_device_takes_it_alone_as_others_do(self, held):
+        with device_lock(DEVICE, exclusive=held):
+            with device_lent(DEVICE):
+                with device_lock(DEVICE, exclusive=EXCLUSIVE):
+                    assert not is_free(lock_file(DEVICE))
+                assert is_free(lock_file(DEVICE))
+            assert is_free(lock_file(DEVICE)) == (held == SHARED)
+            assert not is_wanted(DEVICE)
+        assert is_free(lock_file(DEVICE))
 
     def test_the_lock_of_the_cpu_is_not_lent(self, server, holder):
         wants = holder(SHARED, device="cpu")

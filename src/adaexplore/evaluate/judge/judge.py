@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -21,7 +22,6 @@ from adaexplore.evaluate.judge.bench import CandidateBench
 from adaexplore.evaluate.judge.reference import Reference
 from adaexplore.evaluate.judge.trials import try_baselines
 from adaexplore.evaluate.kernels.build.compile_cache import share_compiled
-from adaexplore.evaluate.timing.baselines.built import EAGER
 from adaexplore.evaluate.timing.baselines.trial import BaselineTrial
 from adaexplore.evaluate.truth.device_memory.room import (
     release_memory,
@@ -174,31 +174,44 @@ def _prepared_beside_others(
 ) -> Reference:
     """Return the prepared reference.
 
-    A large one has the turn for large work until it holds all that it will: another that began
-    before would take the memory that the timing of this one needs.
+    A large one tries its baselines first. Then it has the turn for large work until it holds all
+    that it will: another that began before would take the memory that the timing of this one needs.
     """
-    took_s, waited_before_s = {}, waited_s()
+    took_s, waited_before_s = defaultdict[str, float](float), waited_s()
+    on_gpu = problem.device != "cpu"
 
     @contextmanager
     def stage(name: str) -> Iterator[None]:
-        began = time.monotonic()
+        began, before_s = time.monotonic(), sum(took_s.values())
         yield
-        took_s[name] = time.monotonic() - began
+        within_s = sum(took_s.values()) - before_s
+        took_s[name] += time.monotonic() - began - within_s
+
+    def try_each(names: Sequence[str]) -> list[BaselineTrial]:
+        """Try baselines on a GPU, which others may use meanwhile; on the CPU none takes long."""
+        release_memory()
+        with stage("trials"), device_lent(problem.device):
+            return try_baselines(server, problem, names)
 
     try:
         with ExitStack() as turn:
             with stage("truths"), device_lock(problem.device, exclusive=False):
                 reference = Reference(
-                    problem, folder, brief=brief, lean=lean, own_only=own_only, turn=turn
+                    problem,
+                    folder,
+                    brief=brief,
+                    lean=lean,
+                    own_only=own_only,
+                    turn=turn,
+                    try_each=try_each if on_gpu else None,
                 )
-            with stage("trials"):
-                trials = _trials(reference, server)
+            reference.try_baselines()
             with stage("labels"), device_lock(problem.device, exclusive=False):
-                reference.complete(trials)
+                reference.complete()
             with stage("timing"), device_lock(problem.device, exclusive=True):
                 reference.time_baselines()
                 reference.measure_limits()
-        if problem.device != "cpu":
+        if on_gpu:
             reference.took_s = {**took_s, "waiting": waited_s() - waited_before_s}
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
@@ -208,13 +221,3 @@ def _prepared_beside_others(
             "reduce the sizes in the file, or end what else uses the device"
         ) from error
     return reference
-
-
-def _trials(reference: Reference, server: ForkServer) -> list[BaselineTrial]:
-    """Try the baselines on a GPU, which others may use meanwhile; on the CPU none takes long."""
-    problem = reference.problem
-    if problem.device == "cpu" or not reference.offered:
-        return []
-    release_memory()
-    with device_lent(problem.device):
-        return try_baselines(server, problem, [EAGER, *reference.offered])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import cached_property
@@ -33,7 +33,8 @@ class Reference:
     the workload that candidates are loaded with. `beside` names the baselines that are timed beside
     candidates. A `lean` one needs the least memory: the fewest input sets, one set of weights.
     With `own_only`, no inputs but the problem's own are tried. `turn` keeps the turn for large work
-    that large tensors take, until it is closed.
+    that large tensors take, until it is closed. `try_each` tries baselines by their names, each in
+    a process of its own, before such a turn; without it, all are built in this process.
 
     Raises `BadProblemError`, in one line, for a reference that cannot be run or verified against.
     """
@@ -47,9 +48,12 @@ class Reference:
         lean: bool = False,
         own_only: bool = False,
         turn: ExitStack | None = None,
+        try_each: Callable[[Sequence[str]], list[BaselineTrial]] | None = None,
     ) -> None:
         self.problem = problem
         self.brief = brief
+        self._try_each = try_each
+        self._trials: dict[str, BaselineTrial] = {}
         self.instance = Instance.judged(problem, folder)
         self.notes: list[str] = _notes_on_gradients(self.instance)
         self.beside: tuple[str, ...] = ()
@@ -68,6 +72,7 @@ class Reference:
                 first_set=first_set,
                 sharing=timed,
                 turn=turn,
+                before_turn=self._try,
                 lean=lean,
                 own_only=own_only,
             )
@@ -125,12 +130,17 @@ class Reference:
         first, *others = (w.baselines.built for w in self.timed)
         return tuple(name for name in first if all(name in other for other in others))
 
-    def complete(self, trials: Sequence[BaselineTrial] = ()) -> None:
+    def try_baselines(self) -> None:
+        """Try the baselines that were not tried before a turn for large work."""
+        self._try(self.offered)
+
+    def complete(self) -> None:
         """Make the lazy parts now: timing needs the device for itself.
 
         The time slots of all workloads, the labels, and the baselines: the two fastest by their
-        `trials`, or all that are offered where there were no trials. Others may time between them.
+        trials, or all that are offered where there were no trials. Others may time between them.
         """
+        trials = self._trials.values()
         self.notes += [left_out(trial.baseline, trial.why) for trial in trials if trial.why]
         self._waited = max((trial.waited for trial in trials), default=0.0)
         for workload in self.timed:
@@ -225,6 +235,12 @@ class Reference:
             compiles="compile" in names,
             took_s=self.took_s,
         )
+
+    def _try(self, names: Sequence[str]) -> None:
+        missing = [name for name in names if name not in (EAGER, *self._trials)]
+        if missing and self._try_each and not self.brief:
+            asked = missing if self._trials else [EAGER, *missing]
+            self._trials |= {trial.baseline: trial for trial in self._try_each(asked)}
 
     def _ranked(self) -> list[str]:
         """Return the baselines with known times, the fastest first."""

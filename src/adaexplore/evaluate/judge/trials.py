@@ -22,7 +22,7 @@ from adaexplore.evaluate.timing.baselines.trial import TRIAL, BaselineTrial
 from adaexplore.evaluate.timing.environment import triton_version
 from adaexplore.evaluate.truth.device_memory.room import room_on, wait_for_room
 from adaexplore.sandbox.cores import measuring
-from adaexplore.sandbox.lock import device_lock, device_taken_back
+from adaexplore.sandbox.lock import device_lock
 from adaexplore.sandbox.process import ForkServer, Worker, WorkerDiedError
 
 COMPILE_S = 300.0
@@ -80,7 +80,7 @@ def _try_together(
             built = list(threads.map(build, workers, names))
         if all(trial.why for trial in built):
             return built
-        with device_taken_back(problem.device), device_lock(problem.device, exclusive=True):
+        with device_lock(problem.device, exclusive=True):
             pairs = zip(workers, built, strict=True)
             tried = [trial if trial.why else timed(worker, trial) for worker, trial in pairs]
     finally:

@@ -14,7 +14,7 @@ from adaexplore.evaluate.judge.check import Reached
 from adaexplore.evaluate.judge.conversation import Conversation, Stop
 from adaexplore.evaluate.judge.diagnosis.constant_weights import use_of_constants
 from adaexplore.evaluate.judge.diagnosis.known_time import has_time_of
-from adaexplore.evaluate.judge.diagnosis.profile import diagnose
+from adaexplore.evaluate.judge.diagnosis.profile import profiled, with_decoys_labelled
 from adaexplore.evaluate.judge.diagnosis.waiting import waiting_labels, waiting_note
 from adaexplore.evaluate.judge.failures import died, overran
 from adaexplore.evaluate.judge.live_parents import LiveParent
@@ -160,10 +160,12 @@ def evaluate_candidate(
         waiting = waiting_note(talk, reference, candidate)
         inspect(talk)
         if on_gpu:  # a profile has times
-            found = diagnose(talk, reference, candidate)
-    if not on_gpu:
-        with device.hold(exclusive=False):
-            found = diagnose(talk, reference, candidate)
+            found = profiled(talk, reference, candidate)
+    with device.hold(exclusive=False), talk.considerate(device.make_way):
+        if on_gpu:
+            found = with_decoys_labelled(talk, reference, found)
+        else:
+            found = profiled(talk, reference, candidate)
     limits = rooflines(reference, timed.timings)
     objection = found.objection() if reference.problem.checks.require_custom else None
     if objection:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 
 import torch
@@ -11,6 +11,7 @@ from adaexplore.core.errors import BadProblemError
 from adaexplore.core.problem import Precision, Problem, Tolerance, Workload
 from adaexplore.core.verdict.facts import InputForm, OutputForm, ReferenceProducts, WorkloadFacts
 from adaexplore.evaluate.timing.baselines.built import Baselines, why_not_built
+from adaexplore.evaluate.timing.baselines.offered import Subject, names_offered
 from adaexplore.evaluate.timing.clock import clock_for
 from adaexplore.evaluate.timing.fresh import FreshInputs
 from adaexplore.evaluate.timing.products import measure_products, trace
@@ -46,7 +47,9 @@ class JudgedWorkload:
     paths: they hold the reference's first outputs until a candidate is loaded.
 
     A `lean` one makes do with the fewest input sets; with `own_only`, none is unlike the problem's
-    own. Large tensors wait for the turn for large work, which `turn` keeps until it is closed.
+    own. Large tensors wait for the turn for large work, which `turn` keeps until it is closed;
+    `before_turn` gets the names of the baselines on offer once the reference is known to run, and
+    does what needs no turn.
 
     Raises `BadProblemError` where it cannot be verified against.
     """
@@ -61,6 +64,7 @@ class JudgedWorkload:
         first_set: int,
         sharing: int,
         turn: ExitStack,
+        before_turn: Callable[[Sequence[str]], None],
         lean: bool = False,
         own_only: bool = False,
     ) -> None:
@@ -81,13 +85,15 @@ class JudgedWorkload:
                 own_turn.enter_context(turn_for_truths(wanted, problem.device))
                 first = instance.inputs(problem.seed, workload)
             outputs = self._first_run(first)
-            more = wanted_for_truths((t for _, t in outputs), problem.device)
-            if more > wanted:
+            wanted = max(wanted, wanted_for_truths((t for _, t in outputs), problem.device))
+            if wanted:
+                names = names_offered(Subject(instance.model, first, problem.device, sharing))
                 del first, outputs
                 own_turn.close()
-                own_turn.enter_context(turn_for_truths(more, problem.device))
+                before_turn(names)
+                own_turn.enter_context(turn_for_truths(wanted, problem.device))
                 first = instance.inputs(problem.seed, workload)
-                outputs = self._first_run(first)
+                outputs = self.runs.run("fp32", first)
             turn.enter_context(own_turn.pop_all())
         self.buffers = [share(t.contiguous()) for _, t in outputs]
         self.outputs = [(p, b.tensor) for (p, _), b in zip(outputs, self.buffers, strict=True)]

@@ -10,10 +10,11 @@ import torch
 from adaexplore.core.errors import BadProblemError
 from adaexplore.core.problem import Problem
 from adaexplore.evaluate.judge import judge
+from adaexplore.evaluate.timing.baselines.trial import BaselineTrial
 from adaexplore.evaluate.truth.device_memory import room, turns
 from adaexplore.evaluate.truth.device_memory.room import FreeMemory
 from adaexplore.evaluate.wire.judge_messages import Prepare
-from adaexplore.sandbox.lock import large_turn, lock_file
+from adaexplore.sandbox.lock import device_lock, large_turn, lock_file
 from device_locks import is_free
 
 
@@ -68,18 +69,20 @@ def prepared(monkeypatch, tmp_path):
         monkeypatch.setattr(time, "sleep", lambda _: None)
 
         class Reference:
-            def __init__(self, problem, _folder, *, brief, lean, own_only, turn):
+            def __init__(self, problem, _folder, *, brief, lean, own_only, turn, try_each):
                 assert not brief
                 assert not own_only
+                assert (try_each is None) == (problem.device == "cpu")
                 self.problem, self.device, self.lean = problem, problem.device, lean
-                self.offered = []
                 tries.append(use_of(self.device, lean=lean))
                 if large:
                     turn.enter_context(large_turn(self.device))
                 left.pop(0)()
 
-            def complete(self, trials):
-                assert trials == []
+            def try_baselines(self):
+                """They were tried before."""
+
+            def complete(self):
                 self.require_turn()
 
             def time_baselines(self):
@@ -208,7 +211,10 @@ class Memory:
 def test_references_of_gigabytes_at_once_are_all_prepared_at_the_first_try(
     monkeypatch, tmp_path, others
 ):
-    """Each has 6 GiB of inputs: 45 GiB for its truths, 84 to be timed, 70 until its search ends."""
+    """Each has 6 GiB of inputs: 45 GiB for its truths, 84 to be timed, 70 until its search ends.
+
+    Their baselines, which compile for minutes, are tried side by side.
+    """
     monkeypatch.setenv("ADAEXPLORE_LOCKS", str(tmp_path))
     monkeypatch.setattr(torch.cuda, "synchronize", lambda _: None)
     monkeypatch.setattr(judge, "has_other_judges", lambda _: True)
@@ -216,16 +222,25 @@ def test_references_of_gigabytes_at_once_are_all_prepared_at_the_first_try(
     monkeypatch.setattr(room, "_LOOK_EVERY_S", 0.01)
     monkeypatch.setattr(turns, "PATIENCE_S", 10.0)
     monkeypatch.setattr(judge, "wanted_by", lambda *_: 84 << 30)
-    memory, tries = Memory(140), []
+    memory, tries, all_try = Memory(140), [], threading.Barrier(5, timeout=20.0)
+
+    def try_baselines(_server, problem, names):
+        all_try.wait()
+        with device_lock(problem.device, exclusive=True):
+            return [BaselineTrial(name) for name in names]
+
+    monkeypatch.setattr(judge, "try_baselines", try_baselines)
+    monkeypatch.setattr(judge, "release_memory", lambda: None)
     for module in (judge, turns):
         monkeypatch.setattr(module, "room_on", memory.room)
 
     class Reference:
-        def __init__(self, problem, _folder, *, turn, **_):
-            self.problem, self.offered, self.held = problem, [], 0
+        def __init__(self, problem, _folder, *, turn, try_each, **_):
+            self.problem, self.held = problem, 0
             self.large = problem.name == "large"
             tries.append(problem.name)
             if self.large:
+                assert try_each(["eager"]) == [BaselineTrial("eager")]
                 turn.enter_context(turns.turn_for_truths(86 << 30, problem.device))
             self.take(45 if self.large else 5)
 
@@ -237,7 +252,10 @@ def test_references_of_gigabytes_at_once_are_all_prepared_at_the_first_try(
             self.held += more
             time.sleep(0.02)
 
-        def complete(self, _trials):
+        def try_baselines(self):
+            """Those of small ones are tried here."""
+
+        def complete(self):
             self.take(39 if self.large else 5)
 
         def time_baselines(self):

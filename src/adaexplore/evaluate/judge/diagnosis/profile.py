@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -24,6 +24,7 @@ from adaexplore.sandbox.process import WorkerDiedError
 from adaexplore.sandbox.watchdog import LimitExceededError
 
 _PATIENCE_S = 20.0
+_TROUBLE = (Stop, TimeoutError, WorkerDiedError, LimitExceededError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +47,8 @@ class Diagnosis:
         return f"its own kernels take {100 * share:.2g} % of the device time"
 
 
-def diagnose(talk: Conversation, reference: Reference, candidate: Candidate) -> Diagnosis:
-    """Profile a candidate that has passed, on the first timed workload.
+def profiled(talk: Conversation, reference: Reference, candidate: Candidate) -> Diagnosis:
+    """Profile a candidate that has passed, on the first timed workload; the caller has the device.
 
     A failure here is a note, no fault of the candidate's. Its process needs a new deadline
     afterwards, and may have ended.
@@ -58,17 +59,32 @@ def diagnose(talk: Conversation, reference: Reference, candidate: Candidate) -> 
     try:
         reply = talk.ask(ProfileCalls(problem.device, workload.set_numbers))
         found = read_profile(reply, candidate.source, problem.language)
-        if found is None:
-            return Diagnosis(note="its process sent no profile")
-        labels = found.labels
-        own = any(use.origin == "custom" for use in found.profile.kernels)
-        if problem.device != "cpu" and own and is_decoy(talk, workload):
-            labels = ("decoy", *labels)
-    except Stop as trouble:
+    except _TROUBLE as trouble:
+        return _without_profile(talk, trouble)
+    if found is None:
+        return Diagnosis(note="its process sent no profile")
+    return Diagnosis(found.profile, found.labels)
+
+
+def with_decoys_labelled(talk: Conversation, reference: Reference, found: Diagnosis) -> Diagnosis:
+    """Return the diagnosis with the label of a candidate on a GPU whose own kernels do nothing.
+
+    That takes a second or more, in which others may use the device too.
+    """
+    kernels = found.profile.kernels if found.profile else ()
+    own = any(use.origin == "custom" for use in kernels)
+    try:
+        if own and is_decoy(talk, reference.timed[0]):
+            return replace(found, labels=("decoy", *found.labels))
+    except _TROUBLE as trouble:
+        return _without_profile(talk, trouble)
+    return found
+
+
+def _without_profile(talk: Conversation, trouble: Exception) -> Diagnosis:
+    if isinstance(trouble, Stop):
         return Diagnosis(note=trouble.verdict.reason)
-    except (TimeoutError, WorkerDiedError, LimitExceededError) as trouble:
-        return Diagnosis(note=f"{trouble or type(trouble).__name__}, while {talk.stage}")
-    return Diagnosis(found.profile, labels)
+    return Diagnosis(note=f"{trouble or type(trouble).__name__}, while {talk.stage}")
 
 
 def is_decoy(talk: Conversation, workload: JudgedWorkload) -> bool:

@@ -21,7 +21,7 @@ from adaexplore.evaluate.timing.baselines.offered import (
     Subject,
     baseline_named,
     eager,
-    offered,
+    names_offered,
 )
 from adaexplore.evaluate.timing.clock import clock_for
 from adaexplore.evaluate.timing.combine import geometric_mean
@@ -72,7 +72,7 @@ class Baselines:
     @property
     def offered(self) -> list[str]:
         """The names of the baselines that apply to this workload."""
-        return [baseline.name for baseline in offered(self.subject)]
+        return names_offered(self.subject)
 
     @property
     def built(self) -> list[str]:

@@ -6,10 +6,11 @@ import os
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Any
 
 import torch._inductor.compile_fx as inductor
+from torch._dynamo.callback import CallbackArgs, CallbackTrigger, callback_handler
 from torch._inductor.runtime import benchmarking
 
 from adaexplore.sandbox.compile_threads import templates_in_threads
@@ -66,9 +67,10 @@ class CompileLimit:
 
 @contextmanager
 def compiling_lent(device: str, limit: CompileLimit | None = None) -> Iterator[None]:
-    """Lend the device to other processes while Inductor compiles, which takes seconds to minutes.
+    """Lend the device to other processes while Dynamo traces and Inductor compiles.
 
-    It is taken back for each kernel that Inductor times; see `templates_in_threads` too. Pins
+    Both take seconds to minutes, in which whoever waits to time would wait for this process. The
+    device is taken back for each kernel that Inductor times; see `templates_in_threads` too. Pins
     `torch._inductor.compile_fx.compile_fx`, which `torch.compile` looks up for every graph, and
     `benchmark_gpu` of `torch._inductor.runtime.benchmarking.benchmarker`, by which Inductor times.
     """
@@ -93,8 +95,29 @@ def compiling_lent(device: str, limit: CompileLimit | None = None) -> Iterator[N
 
     inductor.compile_fx, benchmarker.benchmark_gpu = compile_meanwhile, time_by_turns
     try:
-        with templates_in_threads():
+        with templates_in_threads(), _tracing_lent(device):
             yield
     finally:
         inductor.compile_fx = compile_graph
         del benchmarker.benchmark_gpu  # its class has one
+
+
+@contextmanager
+def _tracing_lent(device: str) -> Iterator[None]:
+    """Lend the device from the moment when Dynamo begins with a frame until its code is there."""
+    lent = ExitStack()
+
+    def lend(event: CallbackArgs) -> None:
+        if event.callback_trigger is CallbackTrigger.DYNAMO:  # a recorded graph needs the device
+            lent.enter_context(device_lent(device))
+
+    def take_back(_: CallbackArgs) -> None:
+        lent.close()
+
+    callback_handler.register_start_callback(lend)
+    callback_handler.register_end_callback(take_back)
+    try:
+        yield
+    finally:
+        callback_handler.remove_start_callback(lend)
+        callback_handler.remove_end_callback(take_back)

@@ -162,9 +162,9 @@ OFFERED: tuple[Baseline, ...] = (
 """All baselines; adding one is adding an entry."""
 
 
-def offered(subject: Subject) -> list[Baseline]:
-    """Return the baselines that apply to a subject."""
-    return [baseline for baseline in OFFERED if baseline.applies(subject)]
+def names_offered(subject: Subject) -> list[str]:
+    """Return the names of the baselines that apply to a subject."""
+    return [baseline.name for baseline in OFFERED if baseline.applies(subject)]
 
 
 def baseline_named(name: str) -> Baseline:

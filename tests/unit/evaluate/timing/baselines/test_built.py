@@ -22,7 +22,7 @@ from adaexplore.evaluate.timing.baselines.offered import (
     channels_last,
     compiled,
     eager,
-    offered,
+    names_offered,
 )
 from adaexplore.evaluate.timing.baselines.trial import BaselineTrial
 from adaexplore.sandbox.family import threads_of
@@ -103,6 +103,19 @@ def offers(monkeypatch):
 @pytest.fixture
 def reference(tmp_path):
     return Reference(Problem("example", SOURCE, "cpp", "cpu"), tmp_path)
+
+
+@pytest.fixture
+def tried(tmp_path):
+    """Returns a reference whose baselines were tried, with these outcomes."""
+
+    def tried(*trials):
+        problem = Problem("example", SOURCE, "cpp", "cpu")
+        reference = Reference(problem, tmp_path, try_each=lambda _: list(trials))
+        reference.try_baselines()
+        return reference
+
+    return tried
 
 
 def watching(seen):
@@ -187,14 +200,11 @@ class TestOffered:
         ],
     )
     def test_on_the_cpu_only_what_builds_fast_and_applies(self, model, shape, more):
-        names = {baseline.name for baseline in offered(subject(model, shape))}
-        assert names == {"eager", "compile"} | more
+        assert set(names_offered(subject(model, shape))) == {"eager", "compile"} | more
 
     def test_on_a_gpu_graphs_and_tuning_too(self):
-        names = {
-            b.name for b in offered(subject(nn.Conv2d(3, 4, 3), (2, 3, 8, 8), device="cuda:0"))
-        }
-        assert names >= {
+        names = names_offered(subject(nn.Conv2d(3, 4, 3), (2, 3, 8, 8), device="cuda:0"))
+        assert set(names) >= {
             "eager-cuda-graph",
             "compile-reduce-overhead",
             "compile-max-autotune",
@@ -328,7 +338,7 @@ class TestChoice:
         why = "it cannot be captured" if bad is failing else "its result is wrong"
         assert reference.notes[-1] == f"baseline compile-bad is left out: {why}"
 
-    def test_after_trials_only_the_two_fastest_are_built(self, reference, offers):
+    def test_after_trials_only_the_two_fastest_are_built(self, tried, offers):
         built = []
 
         def noted(name):
@@ -342,7 +352,8 @@ class TestChoice:
         offers(**{name.replace("-", "_"): noted(name) for name in names})
         times_us = {"eager": 900.0, "compile": 700.0, "compile-a": 500.0, "compile-b": 600.0}
         trials = [BaselineTrial(name, {"inputs": us}) for name, us in times_us.items()]
-        reference.complete([*trials, BaselineTrial("compile-c", why="it crashed")])
+        reference = tried(*trials, BaselineTrial("compile-c", why="it crashed"))
+        reference.complete()
         assert built == ["compile-a", "compile-b"]
         assert reference.notes[-1] == "baseline compile-c is left out: it crashed"
         reference.time_baselines()
@@ -352,30 +363,51 @@ class TestChoice:
         assert built == ["compile-a", "compile-b", "compile"]
         assert not reference.complete_baselines()
 
-    def test_the_next_fastest_takes_the_place_of_one_that_is_wrong(self, reference, offers):
+    def test_the_next_fastest_takes_the_place_of_one_that_is_wrong(self, tried, offers):
         offers(compile_a=wrong, compile_b=slowed(0.0), compile_c=slowed(0.0), compile_d=slowed(0.0))
         times_us = {"eager": 9.0, "compile-a": 1.0, "compile-b": 2.0, "compile-c": 3.0}
         trials = [BaselineTrial(name, {"inputs": us}) for name, us in times_us.items()]
-        reference.complete([*trials, BaselineTrial("compile-d", {"inputs": 4.0})])
+        reference = tried(*trials, BaselineTrial("compile-d", {"inputs": 4.0}))
+        reference.complete()
         assert set(reference.every) == {"eager", "compile-b", "compile-c"}
         reference.time_baselines()
         assert "compile-a" not in reference.facts().baselines_us
         assert "compile-d" in reference.facts().baselines_us
 
-    def test_trials_on_a_busy_machine_are_told(self, reference):
-        reference.complete([BaselineTrial("eager", {"inputs": 9.0}, waited=0.07)])
+    def test_trials_on_a_busy_machine_are_told(self, tried):
+        reference = tried(BaselineTrial("eager", {"inputs": 9.0}, waited=0.07))
+        reference.complete()
         reference.time_baselines()
         assert "their threads waited for " in reference.notes[-1]
         assert int(reference.notes[-1].partition("waited for ")[2].partition("%")[0]) >= 7
 
-    def test_where_every_trial_failed_eager_is_left(self, reference):
-        reference.complete([BaselineTrial(name, why="no memory") for name in ("eager", "compile")])
+    def test_where_every_trial_failed_eager_is_left(self, tried):
+        reference = tried(*(BaselineTrial(name, why="no memory") for name in ("eager", "compile")))
+        reference.complete()
         reference.time_baselines()
         assert reference.beside == ("eager",)
 
+    def test_each_is_tried_once_and_eager_with_the_first(self, tmp_path, offers):
+        asked = []
+
+        def try_each(names):
+            asked.append(list(names))
+            return [BaselineTrial(name, {"inputs": 1.0}) for name in names]
+
+        offers(compile_a=slowed(0.0))
+        problem = Problem("example", SOURCE, "cpp", "cpu")
+        reference = Reference(problem, tmp_path, try_each=try_each)
+        reference.try_baselines()
+        offers(compile_a=slowed(0.0), compile_b=slowed(0.0))
+        reference.try_baselines()
+        reference.try_baselines()
+        assert asked == [["eager", "compile-a"], ["compile-b"]]
+
     def test_a_brief_reference_has_eager_alone(self, tmp_path, offers):
         offers(compile=failing)
-        reference = Reference(Problem("example", SOURCE, "cpp", "cpu"), tmp_path, brief=True)
+        problem = Problem("example", SOURCE, "cpp", "cpu")
+        reference = Reference(problem, tmp_path, brief=True, try_each=failing)
+        reference.try_baselines()
         reference.complete()
         assert (reference.every, reference.notes) == (("eager",), [])
 

@@ -4,7 +4,9 @@ import fcntl
 import os
 
 import pytest
+import torch
 import torch._inductor.compile_fx as inductor
+from torch._dynamo.callback import CallbackTrigger, callback_handler
 from torch._inductor.async_compile import AsyncCompile
 from torch._inductor.runtime import benchmarking
 from torch._inductor.select_algorithm import AlgorithmSelectorCache
@@ -60,6 +62,44 @@ def test_the_device_is_lent_and_taken_back_for_timing(monkeypatch, exclusive):
     ]
     assert inductor.compile_fx is compile_graph
     assert "benchmark_gpu" not in vars(benchmarker)
+
+
+@pytest.mark.parametrize("exclusive", [False, True])
+def test_the_device_is_lent_while_dynamo_traces_and_no_longer(exclusive):
+    torch.compiler.reset()
+    seen = []
+
+    @torch.compiler.assume_constant_result
+    def traced():
+        seen.append(("tracing", is_free()))
+        return 2
+
+    def compile_graph(graph, _inputs):
+        seen.append(("compiling", is_free()))
+
+        def run(*args):
+            seen.append(("running", is_free()))
+            return graph(*args)
+
+        return run
+
+    @torch.compile(backend=compile_graph)
+    def doubled(x):
+        return x * traced()
+
+    with device_lock(DEVICE, exclusive=exclusive):
+        with compiling_lent(DEVICE):
+            doubled(torch.ones(3))
+        doubled(torch.ones(2))
+    each = [("tracing", True), ("compiling", True), ("running", False)]
+    assert seen == [*each, *((name, False) for name, _ in each)]
+
+
+def test_a_recorded_graph_keeps_the_device():
+    with device_lock(DEVICE, exclusive=False), compiling_lent(DEVICE):
+        with callback_handler.install_callbacks(CallbackTrigger.CUDAGRAPH_RECORDING, "0"):
+            assert not is_free()
+        assert not is_free()
 
 
 def test_a_process_that_compiles_for_too_long_ends(server):
