@@ -8,6 +8,7 @@ that holds the GPU's lock exclusively, and the candidate that it times.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,7 +22,8 @@ CORES = "ADAEXPLORE_CORES"
 An empty value lets all work use all cores.
 """
 
-_EACH = 2  # physical cores of a GPU: one launches, one attends to the turnstile
+_THREADS = 4  # of judge and candidate that work in a timed block: two launch, two attend to turnstiles
+_LEAST = 2  # physical cores of a GPU
 _MOST_KEPT = 4  # all GPUs' measurements have at most one in so many
 _TOPOLOGY = Path("/sys/devices/system/cpu")
 
@@ -49,14 +51,18 @@ class Shares:
 def shares(gpu: int, gpus: int, cores: Sequence[frozenset[int]]) -> Shares | None:
     """Divide physical cores, each with its processors, between GPUs and other work.
 
-    The cores of a GPU are evenly spread over the machine's, as GPUs are over its sockets. None
-    where there are too few cores.
+    A GPU's have a processor for each thread that works in a timed block, where there are enough.
+    They are evenly spread over the machine's, as GPUs are over its sockets. None where there are
+    too few cores.
     """
-    if len(cores) < _MOST_KEPT * _EACH * gpus:
+    most = len(cores) // (_MOST_KEPT * gpus)
+    if most < _LEAST:
         return None
+    wanted = math.ceil(_THREADS / min(map(len, cores)))
+    count = max(min(wanted, most), _LEAST)
     each = len(cores) // gpus
     ends = range(each, each * gpus + 1, each)
-    kept = [frozenset[int]().union(*cores[end - _EACH : end]) for end in ends]
+    kept = [frozenset[int]().union(*cores[end - count : end]) for end in ends]
     return Shares(kept[gpu], frozenset[int]().union(*cores).difference(*kept))
 
 

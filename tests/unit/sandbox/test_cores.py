@@ -18,6 +18,13 @@ class TestShares:
         assert found.measuring == {14, 15, 30, 31}
         assert found.other == set(range(32)) - {14, 15, 30, 31}
 
+    @pytest.mark.parametrize(
+        ("cores", "kept"), [(16, {12, 13, 14, 15}), (13, {10, 11, 12}), (8, {6, 7}), (7, None)]
+    )
+    def test_where_a_core_has_one_processor_there_are_more_cores(self, cores, kept):
+        found = shares(0, 1, [frozenset({i}) for i in range(cores)])
+        assert (found and found.measuring) == kept
+
     def test_gpus_have_cores_of_their_own_spread_over_the_machine(self):
         first, second = (shares(gpu, 2, SIXTEEN) for gpu in (0, 1))
         assert first.measuring == {6, 7, 22, 23}

@@ -55,7 +55,8 @@ from adaexplore.sandbox.process import ForkServer
 from adaexplore.sandbox.user.hang import limit_calls
 from adaexplore.sandbox.user.user_code import causes, is_out_of_memory
 
-_TRIES_IN_TURN = 3  # each names the memory up to the next allocation that fails
+_TRIES_IN_TURN = 4  # each names the memory up to the next allocation that fails
+_LEAST_WANTED = 1 / 16  # of the memory: what runs out at its first allocation will ask for more
 
 
 def main(channel: Channel, control: Channel | None) -> None:
@@ -140,7 +141,9 @@ def _prepared(problem: Problem, folder: Path, server: ForkServer, request: Prepa
             except (RuntimeError, MemoryError, BadProblemError) as error:
                 before, wanted = wanted, _wanted(error, device)
         if wanted <= before:
-            break
+            if not others():
+                break
+            wanted = 2 * before  # others took what was free
     release_memory()
     with large_turn(device), device_lock(device, exclusive=True):
         return prepare(lean=True)
@@ -160,7 +163,7 @@ def _wanted(error: BaseException, device: str) -> int:
     """Return the memory that would have been enough; raise other trouble again."""
     if not any(map(is_out_of_memory, causes(error))):
         raise error
-    return wanted_by(error, device)
+    return max(wanted_by(error, device), int(_LEAST_WANTED * room_on(device).total))
 
 
 def _prepared_beside_others(

@@ -132,10 +132,27 @@ def test_what_finds_no_room_is_prepared_once_it_has_the_turn(prepared, trouble):
 
 
 def test_what_finds_no_room_in_its_turn_makes_do_with_less_alone(prepared):
-    assert prepared("cuda:0", no_memory, no_memory, nothing) == (
-        ["beside", "in turn", "lean, alone"],
-        "",
-    )
+    tries = prepared("cuda:0", no_memory, no_memory, nothing, others=False)
+    assert tries == (["beside", "in turn", "lean, alone"], "")
+
+
+def test_room_that_others_took_is_waited_for_again_and_twice_as_much(prepared):
+    free = [21, 39, 41]
+    tries = prepared("cuda:0", no_memory, no_memory, nothing, free=free)
+    assert tries == (["beside", "in turn", "in turn"], "")
+
+
+def test_in_the_end_less_must_do_though_others_may_give_room_back(prepared):
+    tries, _ = prepared("cuda:0", *[no_memory] * 5, nothing, free=[21, 41, 80])
+    assert tries == ["beside", "in turn", "in turn", "in turn", "lean, alone"]
+
+
+def test_what_runs_out_at_its_first_allocation_waits_for_more_than_that(prepared):
+    def no_memory_for_weights():
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 172.00 MiB.")
+
+    tries = prepared("cuda:0", no_memory_for_weights, nothing, free=[1, 4, 6])
+    assert tries == (["beside", "in turn"], "")
 
 
 def test_room_is_waited_for(prepared):
@@ -159,7 +176,7 @@ def test_where_no_room_comes_less_must_do(prepared):
 
 
 def test_what_finds_none_for_the_least_is_too_large(prepared):
-    tries, error = prepared("cuda:0", no_memory, no_memory, no_memory)
+    tries, error = prepared("cuda:0", no_memory, no_memory, no_memory, others=False)
     assert tries == ["beside", "in turn", "lean, alone"]
     assert error.startswith("example.py: verifying it takes more memory than the device has free")
 
