@@ -14,7 +14,7 @@ import torch
 
 from adaexplore.core import codec
 from adaexplore.core.candidate import Candidate
-from adaexplore.core.errors import BadProblemError
+from adaexplore.core.errors import BadProblemError, InfrastructureError
 from adaexplore.core.problem import Problem
 from adaexplore.core.verdict.evaluation import Evaluation
 from adaexplore.core.verdict.evaluation_json import evaluation_to_json
@@ -88,6 +88,8 @@ def main(channel: Channel, control: Channel | None) -> None:
                 torch.cuda.empty_cache()  # without collecting garbage, which takes 0.15 s
         except BadProblemError as error:
             reply = BadProblem(str(error))
+        except InfrastructureError as error:
+            reply = Broken(str(error), traceback.format_exc())
         except Exception as error:  # noqa: BLE001 - reported as infrastructure trouble
             reply = Broken(f"{type(error).__name__}: {error}", traceback.format_exc())
         channel.send(codec.write(reply))

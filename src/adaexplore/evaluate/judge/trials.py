@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import re
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -22,7 +24,7 @@ from adaexplore.evaluate.timing.baselines.trial import TRIAL, BaselineTrial
 from adaexplore.evaluate.timing.environment import triton_version
 from adaexplore.evaluate.truth.device_memory.room import room_on, wait_for_room
 from adaexplore.sandbox.cores import measuring
-from adaexplore.sandbox.lock import device_lock
+from adaexplore.sandbox.lock import device_lock, one_of
 from adaexplore.sandbox.process import ForkServer, Worker, WorkerDiedError
 
 COMPILE_S = 300.0
@@ -31,7 +33,11 @@ COMPILE_S = 300.0
 _ABREAST = 3
 _WAITING_S = 300.0  # for the device, and for memory to be filled
 _TIMING_S = 120.0  # of one baseline, which has been called before
-_FORM = "4"  # of the files, and of the way in which baselines are built and timed
+_EXCEPTION = re.compile(r"[\w.]*(Error|Exception|Interrupt|Iteration|Exit)\b")
+_BUILDS = max(len(os.sched_getaffinity(0)) // 4, 1)
+"""Problems of this machine whose baselines are built at once: more of them would take longer each,
+and the compilers of candidates too."""
+_FORM = "5"  # of the files, and of the way in which baselines are built and timed
 
 
 def try_baselines(
@@ -42,18 +48,19 @@ def try_baselines(
     known = _read(kept) if kept else {}
     missing = [name for name in names if name not in known]
 
+    def keep(trials: Sequence[BaselineTrial]) -> None:
+        known.update({trial.baseline: trial for trial in trials})
+        if kept:
+            _write(kept, [trial for trial in known.values() if trial.lasts])
+
     for start in range(0, len(missing), _ABREAST):
         batch = missing[start : start + _ABREAST]
-        known |= {
-            trial.baseline: trial for trial in _try_together(server, problem, batch, compile_s)
-        }
+        keep(_try_together(server, problem, batch, compile_s))
     patient_until = time.monotonic() + _WAITING_S
     for name in missing:
         if known[name].wanted:
             patience_s = patient_until - time.monotonic()
-            known[name] = _try_alone(server, problem, known[name], compile_s, patience_s)
-    if kept and missing:
-        _write(kept, [trial for trial in known.values() if trial.lasts])
+            keep([_try_alone(server, problem, known[name], compile_s, patience_s)])
     return [known[name] for name in names]
 
 
@@ -76,7 +83,7 @@ def _try_together(
             return _asked(worker, trial.baseline, {}, compile_s, _TIMING_S)
 
     try:
-        with ThreadPoolExecutor(len(names)) as threads:
+        with one_of(_BUILDS, "builds"), ThreadPoolExecutor(len(names)) as threads:
             built = list(threads.map(build, workers, names))
         if all(trial.why for trial in built):
             return built
@@ -110,8 +117,17 @@ def _asked(
     except WorkerDiedError as error:
         if error.status == TOO_LONG:
             return BaselineTrial(name, why=f"it is not compiled after {compile_s:g} s")
-        lines = error.log.strip().splitlines()
-        return BaselineTrial(name, why=f"its process ended: {lines[-1] if lines else error}")
+        return BaselineTrial(name, why=f"its process ended: {_reason(error)}", lasts=False)
+
+
+def _reason(error: WorkerDiedError) -> str:
+    """Return the last exception in the log of a process, or else its last line.
+
+    CUDA's exceptions go on with lines of advice.
+    """
+    lines = error.log.strip().splitlines()
+    exceptions = [line for line in lines if _EXCEPTION.match(line)]
+    return next(reversed(exceptions or lines), str(error))
 
 
 def _file(problem: Problem) -> Path | None:

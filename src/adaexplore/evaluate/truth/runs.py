@@ -6,6 +6,7 @@ import copy
 import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from typing import Any
 
 import torch
 from torch import nn
@@ -149,7 +150,7 @@ class ReferenceRuns:
             with torch.no_grad(), widened(self.instance.model) as double, casts, limits:
                 if noise is not None:
                     noise.on_parameters(double)
-                with watch or nullcontext(), steps or nullcontext():
+                with watch or nullcontext(), steps or nullcontext(), _own_convolutions(double):
                     outputs = flatten_outputs(double(*wide.args, **wide.kwargs))
                 del wide  # as large as the outputs, often
                 if watch is not None:
@@ -197,6 +198,22 @@ class ReferenceRuns:
             "its size depends on the data; return one of a fixed size (a mask, or padding and a "
             "count)"
         )
+
+
+@contextmanager
+def _own_convolutions(model: nn.Module) -> Iterator[None]:
+    """Let PyTorch's own kernels convolve, in a run in float64, and not cuDNN's.
+
+    On an H200 they take 0.25 to 0.7 of the time (docs/results/h200-float64.log). cuDNN runs a
+    recurrent layer as a whole.
+    """
+    cudnn: Any = torch.backends.cudnn
+    enabled = cudnn.enabled
+    cudnn.enabled = enabled and any(isinstance(each, nn.RNNBase) for each in model.modules())
+    try:
+        yield
+    finally:
+        cudnn.enabled = enabled
 
 
 _PERIOD = 4099  # random numbers before they repeat: a prime, so that no axis is in step with them

@@ -2,7 +2,9 @@
 
 import os
 import random
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -10,9 +12,11 @@ import pytest
 import torch
 
 from adaexplore.core import codec
+from adaexplore.core.errors import InfrastructureError
 from adaexplore.core.problem import Problem, Workload
 from adaexplore.evaluate.judge import trials
 from adaexplore.evaluate.judge.trials import try_baselines
+from adaexplore.evaluate.timing.baselines import trial as trial_module
 from adaexplore.evaluate.timing.baselines.trial import BaselineTrial
 from adaexplore.evaluate.truth.device_memory.room import FreeMemory
 from adaexplore.sandbox.lock import device_lent, device_lock, lock_file
@@ -84,7 +88,22 @@ def test_one_that_is_not_compiled_in_time_is_left_out(server, kept):
 def test_a_crash_is_told_in_one_line(server, kept):
     [trial] = try_baselines(server, PROBLEM, ["no-such-baseline"])
     assert trial.why.startswith("its process ended: StopIteration")
-    assert trial.lasts
+    assert not trial.lasts
+
+
+def test_of_a_long_message_the_exception_is_told(server, kept):
+    source = SOURCE.replace("return torch.relu(x)", 'raise SystemExit("bad\\nadvice")')
+    [trial] = try_baselines(server, replace(PROBLEM, source=source), ["eager"])
+    assert trial.why == "its process ended: SystemExit: bad"
+
+
+def test_one_that_could_not_begin_for_lack_of_memory_is_tried_again():
+    def begin():
+        raise InfrastructureError("others hold all memory")
+
+    trial = trial_module._outcome("eager", "cuda:0", begin)
+    assert (trial.why, trial.lasts) == ("others hold all memory", False)
+    assert trial.wanted > 0
 
 
 def test_one_that_does_not_apply_is_left_out(server, kept):
@@ -152,6 +171,36 @@ def test_none_is_timed_while_another_compiles(kept):
     ]
 
 
+def test_so_many_problems_are_built_at_once(kept, monkeypatch, tmp_path):
+    monkeypatch.setenv("ADAEXPLORE_LOCKS", str(tmp_path))
+    monkeypatch.setattr(trials, "_BUILDS", 2)
+    most, two, now, changing = [0], threading.Barrier(2, timeout=20.0), [0], threading.Lock()
+
+    class Workers(FakeWorkers):
+        def spawn(self, entry, *, name):
+            worker, call = FakeWorker(self.log, {}), FakeWorker.call
+
+            def counted(message, timeout_s):
+                if not message:
+                    return call(worker, message, timeout_s)
+                with changing:
+                    now[0] += 1
+                    most[0] = max(most[0], now[0])
+                two.wait()
+                with changing:
+                    now[0] -= 1
+                return call(worker, message, timeout_s)
+
+            worker.call = counted
+            return worker
+
+    with ThreadPoolExecutor(4) as searches:
+        several = [replace(PROBLEM, seed=seed) for seed in range(4)]
+        tried = list(searches.map(lambda each: try_baselines(Workers(), each, ["a"]), several))
+    assert all(trial.times_us for [trial] in tried)
+    assert most == [2]
+
+
 class TestRoom:
     """A baseline that lacks memory once, on a device that gives some back."""
 
@@ -215,6 +264,20 @@ class TestKept:
     def test_what_does_not_last_is_tried_again(self, kept, outcome):
         workers = FakeWorkers(**outcome, lasts=False)
         assert workers.tried()[1] == workers.tried()[1] == 1
+
+    def test_what_was_tried_before_an_interruption_is_kept(self, kept):
+        workers = FakeWorkers()
+
+        class Interrupted(FakeWorkers):
+            def spawn(self, entry, *, name):
+                if self.log.count("timed") == 3:
+                    raise KeyboardInterrupt
+                return super().spawn(entry, name=name)
+
+        names = ["a", "b", "c", "d"]
+        with pytest.raises(KeyboardInterrupt):
+            try_baselines(Interrupted(), PROBLEM, names)
+        assert workers.tried(names=names)[1] == 1
 
     def test_a_failure_that_lasts_is_kept_with_its_reason(self, kept):
         workers = FakeWorkers(why="it cannot be captured")

@@ -15,7 +15,7 @@ from statistics import median
 import torch
 
 from adaexplore.core import codec
-from adaexplore.core.errors import BadProblemError
+from adaexplore.core.errors import BadProblemError, InfrastructureError
 from adaexplore.core.problem import Problem
 from adaexplore.core.protocols.clock import Call as Calls
 from adaexplore.evaluate.kernels.build.compile_cache import share_compiled
@@ -29,7 +29,7 @@ from adaexplore.evaluate.timing.rounds import QUIET, Block, Round, quiet_rounds,
 from adaexplore.evaluate.timing.turnstile.own import OwnSlots, OwnTurnstile
 from adaexplore.evaluate.timing.turnstile.slots import seals_of, sums_over
 from adaexplore.evaluate.truth.device_memory.room import wanted_by
-from adaexplore.evaluate.truth.device_memory.turns import begin_on
+from adaexplore.evaluate.truth.device_memory.turns import begin_on, let_others_time
 from adaexplore.evaluate.truth.runs import ReferenceRuns
 from adaexplore.sandbox.channel import Channel
 from adaexplore.sandbox.compile_threads import compile_in_parallel
@@ -44,6 +44,7 @@ _PILOT = 3
 _BLOCKS = 5
 _BLOCK_US = 20_000.0
 _MOST_CALLS = 100
+_LEAST_WANTED = 1 << 30  # bytes, of what could not even begin
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +86,9 @@ def main(channel: Channel, control: Channel | None) -> None:  # noqa: ARG001 - w
     request = channel.receive()
     problem, name = Problem.from_json(request["problem"]), request["baseline"]
     tried: dict[str, _Tried] = {}
-    begin_on(problem.device)
 
     def build() -> BaselineTrial:
+        begin_on(problem.device)
         with device_lock(problem.device, exclusive=False):
             tried.update(_built(problem, name, CompileLimit(request["limit_s"])))
         return BaselineTrial(name)
@@ -109,6 +110,8 @@ def _outcome(name: str, device: str, work: Callable[[], BaselineTrial]) -> Basel
     """Return the result of a step, or the failure that ends a trial."""
     try:
         return work()
+    except InfrastructureError as error:
+        return BaselineTrial(name, why=str(error), wanted=_LEAST_WANTED, lasts=False)
     except (*BUILD_ERRORS, BadProblemError) as error:
         no_memory = any(map(is_out_of_memory, causes(error)))
         if isinstance(error, BadProblemError) and not no_memory:
@@ -119,18 +122,22 @@ def _outcome(name: str, device: str, work: Callable[[], BaselineTrial]) -> Basel
 
 def _built(problem: Problem, name: str, limit: CompileLimit) -> dict[str, _Tried]:
     """Build a baseline for each timed workload, and call it until it is warm."""
+    device = problem.device
     instance = Instance.judged(problem, Path.cwd())
     timed = problem.timed_workloads
     baseline, tried = baseline_named(name), {}
     for workload in timed:
+        let_others_time(device)
         inputs = instance.inputs(problem.seed, workload)
         runs = ReferenceRuns(problem, instance, inputs, workload)
-        subject = Subject(instance.model, inputs, problem.device, len(timed))
+        subject = Subject(instance.model, inputs, device, len(timed))
         if not baseline.applies(subject):
             raise ValueError("it does not apply")
-        with runs.scope(runs.precision), compiling_lent(problem.device, limit):
+        with runs.scope(runs.precision), compiling_lent(device, limit):
+            let_others_time(device)
             call = baseline.build(subject)
             for _ in range(_PILOT):
+                let_others_time(device)
                 call(inputs)
         tried[workload.name] = _Tried(runs, inputs, call)
     return tried

@@ -11,15 +11,13 @@ from collections.abc import Callable, Iterator, Sequence
 import torch
 from torch import Tensor
 
-from adaexplore.evaluate.truth.device_memory.room import FreeMemory, room_on
+from adaexplore.evaluate.truth.device_memory.room import leaves_room, room_on
+from adaexplore.evaluate.truth.device_memory.turns import let_others_time
 from adaexplore.sandbox.lock import device_lent
 
 ON_CPU, ON_GPU = 1 << 15, 1 << 24
 _LARGE_BYTES = 2 << 30
 """A truth larger than this may be kept in the host's memory, to which copying is slow."""
-
-LEFT_FREE = 1 / 4
-"""The share of a GPU's memory that truths leave free."""
 
 _STORED = (torch.uint16, torch.uint32)
 
@@ -47,7 +45,12 @@ def pieces(length: int, device: torch.device, width: int = 1) -> Iterator[slice]
 
 
 def part_of(flat: Tensor, part: slice, device: torch.device) -> Tensor:
-    """Return a piece of a vector, on a device."""
+    """Return a piece of a vector, on a device.
+
+    Pieces from the host's memory take seconds in all: others may time between them.
+    """
+    if flat.device != device:
+        let_others_time(str(device))
     return flat[part].to(device)
 
 
@@ -94,11 +97,6 @@ def kept(value: Tensor) -> Tensor:
     torch.cuda.synchronize(value.device)
     with device_lent(str(value.device)):  # for seconds, in which the GPU only waits
         return torch.empty(value.shape, dtype=value.dtype).copy_(value)
-
-
-def leaves_room(room: FreeMemory, taken: int) -> bool:
-    """Return True if `LEFT_FREE` of a GPU's memory stays free once so many bytes are taken."""
-    return room.free - taken >= LEFT_FREE * room.total
 
 
 def computable(tensor: Tensor) -> Tensor:

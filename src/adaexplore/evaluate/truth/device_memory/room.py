@@ -12,6 +12,9 @@ import torch
 
 from adaexplore.sandbox.user.user_code import causes
 
+LEFT_FREE = 1 / 4
+"""The share of a GPU's memory that truths leave free."""
+
 _UNITS = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 _LOOK_EVERY_S = 2.0
 
@@ -28,6 +31,11 @@ class FreeMemory:
     def others(self) -> int:
         """What other processes hold."""
         return self.total - self.free - self.held
+
+
+def leaves_room(room: FreeMemory, taken: int) -> bool:
+    """Return True if `LEFT_FREE` of a GPU's memory stays free once so many bytes are taken."""
+    return room.free - taken >= LEFT_FREE * room.total
 
 
 def room_on(device: str) -> FreeMemory:

@@ -9,8 +9,13 @@ from functools import partial
 
 import torch
 
-from adaexplore.evaluate.truth.device_memory.pieces import LEFT_FREE
-from adaexplore.evaluate.truth.device_memory.room import release_memory, room_on, wait_for_room
+from adaexplore.core.errors import InfrastructureError
+from adaexplore.evaluate.truth.device_memory.room import (
+    LEFT_FREE,
+    release_memory,
+    room_on,
+    wait_for_room,
+)
 from adaexplore.sandbox.lock import (
     device_lent,
     has_large_turn,
@@ -19,19 +24,45 @@ from adaexplore.sandbox.lock import (
     large_turn,
     stand_back,
 )
+from adaexplore.sandbox.user.user_code import is_out_of_memory
 
 _LARGE = 1 / 128
 """The share of a GPU's memory, for inputs or outputs, from which on truths are made by turns."""
 _RUNS = 8
 """The float64 runs of large inputs or outputs take their size so many times at most."""
+_BEGINNING_S, _LOOK_EVERY_S = 120.0, 2.0
 PATIENCE_S = 900.0
 """For other judges to give memory back: copies in the host's memory take minutes longer."""
 
 
 def begin_on(device: str) -> None:
-    """Begin to use a GPU: for a second the driver makes a context, which needs no lock."""
-    if device != "cpu":
-        torch.cuda.synchronize(device)
+    """Begin to use a GPU: for a second the driver makes a context, which needs no lock.
+
+    A context needs memory: where others hold all of it, wait for two minutes. Raises
+    `InfrastructureError` after them.
+    """
+    if device == "cpu":
+        return
+    patient_until = time.monotonic() + _BEGINNING_S
+    while True:
+        try:
+            torch.cuda.synchronize(device)
+        except RuntimeError as error:
+            if not lacks_memory_to_begin(error):
+                raise
+            if time.monotonic() > patient_until:
+                raise InfrastructureError(
+                    f"others hold all memory of the GPU, and none is left to begin with; end them "
+                    f"(nvidia-smi lists them) and go on: {str(error).splitlines()[0]}"
+                ) from error
+        else:
+            return
+        time.sleep(_LOOK_EVERY_S)
+
+
+def lacks_memory_to_begin(error: RuntimeError) -> bool:
+    """Return whether the driver could make no context for lack of memory; it gives two reasons."""
+    return is_out_of_memory(error) or "busy or unavailable" in str(error)
 
 
 def let_others_time(device: str) -> None:

@@ -1,12 +1,15 @@
+import threading
+import time
+
 import pytest
 import torch
 
 from adaexplore.evaluate.truth import mismatch
 from adaexplore.evaluate.truth.compare import Truth, deviation, exact
 from adaexplore.evaluate.truth.device_memory import pieces
-from adaexplore.evaluate.truth.device_memory.room import FreeMemory
 from adaexplore.evaluate.truth.error_scale import error_scale_of
 from adaexplore.evaluate.truth.mismatch import find_mismatch
+from adaexplore.sandbox.lock import device_lock, is_wanted
 
 CPU = torch.device("cpu")
 SHAPES = [(1000,), (3, 400), (40, 40), (5, 6, 100), (700, 1, 3), (20, 300)]
@@ -72,9 +75,24 @@ def test_one_number_that_is_not_finite_is_found(small_pieces, bad):
     assert not pieces.all_finite(tensor, tensor.device)
 
 
-@pytest.mark.parametrize(("free", "leaves"), [(40, True), (30, True), (29, False)])
-def test_a_large_truth_stays_on_a_gpu_of_which_a_quarter_remains_free(free, leaves):
-    assert pieces.leaves_room(FreeMemory(free, 80), 10) == leaves
+def test_others_time_between_pieces_that_come_from_the_host(monkeypatch, small_pieces):
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda _: None)
+    device, done = torch.device("meta"), []
+    flat = numbers((640,))
+
+    def time_alone():
+        with device_lock("meta", exclusive=True):
+            done.append("timed")
+
+    timing = threading.Thread(target=time_alone)
+    with device_lock("meta", exclusive=False):
+        timing.start()
+        for part in pieces.pieces(640, CPU):
+            while not (done or is_wanted("meta")):
+                time.sleep(0.01)
+            done.append(pieces.part_of(flat, part, device).device.type)
+    timing.join()
+    assert done == ["timed", *["meta"] * 10]
 
 
 class TestLargeOutputs:

@@ -5,7 +5,12 @@ import torch
 
 from adaexplore.core.problem import Problem
 from adaexplore.evaluate.truth import truth
-from adaexplore.evaluate.truth.device_memory.room import FreeMemory, wait_for_room, wanted_by
+from adaexplore.evaluate.truth.device_memory.room import (
+    FreeMemory,
+    leaves_room,
+    wait_for_room,
+    wanted_by,
+)
 from adaexplore.evaluate.truth.runs import ReferenceRuns
 from adaexplore.evaluate.truth.truth import Truths
 from adaexplore.sandbox.user.user_code import Instance
@@ -89,3 +94,8 @@ def test_two_sets_must_do_where_one_takes_much_of_the_memory(sets):
     total = TRUTH_BYTES * 16 - 16
     assert sets(free=0, total=total) == (2, ["memory: verified on 2 input sets only"])
     assert sets(free=total, total=total)[0] == 9
+
+
+@pytest.mark.parametrize(("free", "leaves"), [(40, True), (30, True), (29, False)])
+def test_a_large_truth_stays_on_a_gpu_of_which_a_quarter_remains_free(free, leaves):
+    assert leaves_room(FreeMemory(free, 80), 10) == leaves

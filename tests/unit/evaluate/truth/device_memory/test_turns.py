@@ -8,6 +8,7 @@ from contextlib import ExitStack
 import pytest
 import torch
 
+from adaexplore.core.errors import InfrastructureError
 from adaexplore.core.problem import Problem
 from adaexplore.evaluate.judge import workload
 from adaexplore.evaluate.judge.workload import JudgedWorkload
@@ -51,7 +52,16 @@ def make(tmp_path, monkeypatch):
         instance = Instance.of(problem, tmp_path)
         (inputs,) = problem.workloads
         with device_lock("cpu", exclusive=False), ExitStack() as turn:
-            JudgedWorkload(problem, instance, inputs, [], first_set=0, sharing=1, turn=turn)
+            JudgedWorkload(
+                problem,
+                instance,
+                inputs,
+                [],
+                first_set=0,
+                sharing=1,
+                turn=turn,
+                before_turn=lambda _: None,
+            )
             return is_turn_taken("cpu")
 
     return make
@@ -175,3 +185,40 @@ def test_large_tensors_want_what_their_float64_runs_take_and_a_quarter_left_free
     small, large = (torch.empty(n, dtype=torch.uint8) for n in (1 << 20, (1 << 20) + 1))
     assert turns.wanted_for_truths([small], "cuda") == 0
     assert turns.wanted_for_truths([large], "cuda") == 8 * large.nbytes + (32 << 20)
+
+
+class TestBeginning:
+    """The driver has no memory for a context at first."""
+
+    FULL = "CUDA error: out of memory\nSearch for `cudaErrorMemoryAllocation' ..."
+    BUSY = "CUDA error: CUDA-capable device(s) is/are busy or unavailable"
+
+    @pytest.fixture
+    def begin(self, monkeypatch):
+        def begin(*errors):
+            left, slept = list(errors), []
+
+            def synchronize(_device):
+                if left:
+                    raise RuntimeError(left.pop(0))
+
+            monkeypatch.setattr(torch.cuda, "synchronize", synchronize)
+            monkeypatch.setattr(time, "sleep", slept.append)
+            monkeypatch.setattr(time, "monotonic", lambda: sum(slept))
+            turns.begin_on("cuda:0")
+            return sum(slept)
+
+        return begin
+
+    def test_it_is_tried_again_until_there_is_some(self, begin):
+        assert begin() == 0
+        assert 0 < begin(self.FULL, self.BUSY, self.FULL) < 10
+
+    def test_where_none_comes_the_line_says_who_has_it(self, begin):
+        with pytest.raises(InfrastructureError, match="others hold all memory of the GPU") as told:
+            begin(*[self.FULL] * 1000)
+        assert str(told.value).endswith("CUDA error: out of memory")
+
+    def test_other_trouble_is_not_waited_for(self, begin):
+        with pytest.raises(RuntimeError, match="no kernel image"):
+            begin("CUDA error: no kernel image is available")
