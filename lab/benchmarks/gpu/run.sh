@@ -15,9 +15,9 @@ if [ ! -d "$SITE" ] && ls "$PACKS"/wheels/*.whl >/dev/null 2>&1; then
 fi
 export PYTHONUNBUFFERED=1 COLUMNS=160
 export PYTHONPATH=$PWD/src:$PWD/lab/src:$PWD/lab/benchmarks:$PWD/tests:$SITE
-if [ -n "${TRACE:-}" ]; then # who holds the GPU, and who waits for it
-  export DEVICE_TRACE=$WORK/trace PYTHONPATH=$PWD/lab/benchmarks/device_trace:$PYTHONPATH
-  mkdir -p "$DEVICE_TRACE"
+if [ -n "${DEVICE_LOG:-}" ]; then # who holds the GPU, and who waits for it
+  export ADAEXPLORE_DEVICE_LOG=$WORK/device-log
+  mkdir -p "$ADAEXPLORE_DEVICE_LOG"
 fi
 
 limited() { timeout -s INT -k 20 "$@"; } # limited SECONDS COMMAND...: stops as Ctrl-C does
@@ -209,8 +209,8 @@ models) # each model is a run of its own; the first call ranks and asks, every f
   exit 2
   ;;
 esac
-if [ -n "${TRACE:-}" ]; then
-  "$PYTHON" lab/benchmarks/device_trace_table.py "$DEVICE_TRACE"
-  tar -czf "$OUT/trace.tgz" -C "$WORK" trace
+if [ -n "${DEVICE_LOG:-}" ]; then
+  "$PYTHON" lab/benchmarks/device_log_table.py "$ADAEXPLORE_DEVICE_LOG"
+  tar -czf "$OUT/device-log.tgz" -C "$WORK" device-log
 fi
 ls -l "$OUT"

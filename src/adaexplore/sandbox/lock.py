@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Protocol
 
 from adaexplore.sandbox import cores
+from adaexplore.sandbox.device_log import note
 from adaexplore.sandbox.gpus import physical
 
 _LOOK_EVERY_S = 0.1
@@ -30,10 +31,12 @@ class _Mine(threading.local):
     """Locks of a thread by device, each with its descriptor and True if exclusive; those lent.
 
     `large` has the devices whose turn for large work it has, `waited_s` what it waited for all.
+    `since` has the moment from which on a descriptor's lock is held.
     """
 
     def __init__(self) -> None:
         self.held: dict[str, tuple[int, bool]] = {}
+        self.since: dict[int, float] = {}
         self.lent: set[str] = set()
         self.large: set[str] = set()
         self.waited_s = 0.0
@@ -268,6 +271,7 @@ def _waiting() -> Iterator[None]:
 
 
 def _take(fd: int, device: str, exclusive: bool) -> None:
+    began = time.time()
     gate = _open(_gate_file(device))
     try:
         with _waiting():
@@ -275,13 +279,20 @@ def _take(fd: int, device: str, exclusive: bool) -> None:
             fcntl.flock(fd, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH)
     finally:
         os.close(gate)
-    if exclusive and device != "cpu":
+    _mine.since[fd] = time.time()
+    if device == "cpu":
+        return
+    note("waited", began, exclusive=exclusive)
+    if exclusive:
         cores.take(os.getpid())
 
 
 def _release(fd: int, device: str, exclusive: bool) -> None:
-    if exclusive and device != "cpu":
-        cores.keep_off(os.getpid())
+    began = _mine.since.pop(fd)
+    if device != "cpu":
+        note("held", began, exclusive=exclusive)
+        if exclusive:
+            cores.keep_off(os.getpid())
     fcntl.flock(fd, fcntl.LOCK_UN)
 
 

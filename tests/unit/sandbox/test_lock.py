@@ -1,5 +1,6 @@
 """The device lock between processes; every holder is a process."""
 
+import json
 import os
 import threading
 import time
@@ -8,6 +9,7 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 
 import pytest
 
+from adaexplore.sandbox.device_log import DEVICE_LOG
 from adaexplore.sandbox.lock import (
     device_lent,
     device_lock,
@@ -181,6 +183,23 @@ class TestDeviceLock:
         assert _asked(worker, DEVICE, EXCLUSIVE, 30.0)
         worker.kill()
         assert holder(EXCLUSIVE)(30.0)
+
+
+def test_holds_and_waits_are_logged_where_a_folder_is_named(tmp_path, monkeypatch, server):
+    with device_lock(DEVICE, exclusive=True):
+        assert not list(tmp_path.iterdir())
+    monkeypatch.setenv(DEVICE_LOG, str(tmp_path))
+    with device_lock("cpu", exclusive=True):
+        assert not list(tmp_path.iterdir())
+    with device_lock(DEVICE, exclusive=True), device_lent(DEVICE):
+        time.sleep(0.1)
+    logged = {file.name: file.read_text().splitlines() for file in tmp_path.iterdir()}
+    held, waited = (logged[f"{kind}.{os.getpid()}"] for kind in ("held", "waited"))
+    for _, seconds, exclusive, calls in map(json.loads, (*held, *waited)):
+        assert seconds < 0.1
+        assert exclusive
+        assert calls == []  # this test is no part of the package
+    assert len(held) == len(waited) == 2
 
 
 def test_so_many_turns_of_a_name_are_held_at_once(tmp_path, monkeypatch):

@@ -8,7 +8,12 @@ import torch
 
 from adaexplore.core.problem import Precision
 from adaexplore.evaluate.truth.compare import Deviation, deviation
-from adaexplore.evaluate.truth.device_memory.pieces import all_marks, part_of, share_marked
+from adaexplore.evaluate.truth.device_memory.pieces import (
+    all_marks,
+    part_of,
+    pieces,
+    share_marked,
+)
 from adaexplore.evaluate.truth.device_memory.turns import let_others_time
 from adaexplore.evaluate.truth.error_scale import ErrorScale
 from adaexplore.evaluate.truth.precision import FLOOR
@@ -28,6 +33,8 @@ _STEP, _STEP_NOISES = 0.01, 32.0
 """Noise that moves an element by this much of its scale, and by that many times its own size, has
 moved it over a step."""
 _MOST_TIES, _MOST_INTEGER_TIES = 0.02, 0.5
+_LUCK = 16
+"""One in so many elements of a row moves by more than one and a half times their typical move."""
 _MOST_NOISES = 8.0
 """Noise that moves an element by so many times its own size, of the largest of those that an index
 is chosen from, says nothing of rounding any more."""
@@ -189,13 +196,33 @@ def _ties(
 
     None as well where they do so in many places: that is no step but a function that amplifies.
     Integers that never move by more than one are no other integers for it, however many do.
+    Rows with many such elements are marked whole.
     """
     if error_scale is None and value.dtype is not torch.bool and not value.is_floating_point():
         return _codes(value, others, device)
     steps = _steps(noise, value, error_scale, others, device)
     most = _MOST_INTEGER_TIES if error_scale is None else _MOST_TIES
     share = share_marked(steps, value.numel(), device)
-    return all_marks(steps, value.shape, device) if 0 < share <= most else None
+    if not 0 < share <= most:
+        return None
+    marks = all_marks(steps, value.shape, device)
+    if error_scale is not None:
+        _mark_rows(marks, error_scale.width)
+    return marks
+
+
+def _mark_rows(marks: torch.Tensor, width: int) -> None:
+    """Mark all elements of the rows of which so many are marked that the others are luck.
+
+    Such a row nearly cancels as a whole, as a sum does in which all its elements have the same few
+    weights: noise that moves one in `_LUCK` by a step moves the others nearly as far.
+    """
+    marked = marks.view(-1)
+    for part in pieces(len(marked), marks.device, width):
+        rows = marked[part]
+        rows = rows.view(-1, width) if len(rows) % width == 0 else rows[None]
+        most = rows.sum(1) * _LUCK >= rows.shape[1]
+        marked[part] |= most.repeat_interleave(rows.shape[1])
 
 
 def _codes(

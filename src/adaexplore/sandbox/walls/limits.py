@@ -8,6 +8,7 @@ import signal
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from adaexplore.sandbox.device_log import DEVICE_LOG
 from adaexplore.sandbox.hub import hub_environment
 from adaexplore.sandbox.lock import LOCKS
 from adaexplore.sandbox.walls.kernel import prctl
@@ -32,6 +33,7 @@ _PASSED_ON = (
     "LD_LIBRARY_PATH",
     "PYTHONPATH",
     LOCKS,
+    DEVICE_LOG,
     STRANGERS,
     "VIRTUAL_ENV",
     "CC",

@@ -1,6 +1,6 @@
-"""Say what a traced GPU was held for, and who kept those waiting who would time on it.
+"""Say what a GPU was held for, and who kept those waiting who would time on it.
 
-python lab/benchmarks/device_trace_table.py FOLDER       # that of device_trace/sitecustomize.py
+python lab/benchmarks/device_log_table.py FOLDER       # ADAEXPLORE_DEVICE_LOG of its processes
 """
 
 from __future__ import annotations
@@ -30,9 +30,8 @@ class Span:
         return self.began + self.seconds
 
     def place(self, depth: int = 4) -> str:
-        """The functions that it was for, without lines and without those of the lock."""
-        found = [call.rpartition(":")[0] for call in self.calls if not call.startswith("lock:")]
-        return " < ".join(found[:depth])
+        """The functions that it was for, without lines."""
+        return " < ".join(call.rpartition(":")[0] for call in self.calls[:depth])
 
 
 def spans(folder: Path, kind: str) -> list[Span]:
@@ -73,11 +72,6 @@ def main() -> None:
     _print(f"held alone: {sum(alone.values()):.0f} of {span_s:.0f} s", alone)
     late = blamed(held, waits)
     _print(f"kept waiting by those that share it: {sum(late.values()):.0f} s", late)
-    seen = defaultdict[str, float](float)
-    for file in folder.glob("calls.*"):
-        for calls, count in json.loads(file.read_text()).items():
-            seen[" < ".join(calls.split(" < ")[:4])] += count / 5
-    _print(f"judges: {sum(seen.values()):.0f} s in all", seen)
 
 
 def _print(title: str, seconds: Mapping[str, float]) -> None:
