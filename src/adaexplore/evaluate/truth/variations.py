@@ -206,23 +206,24 @@ def _ties(
     if not 0 < share <= most:
         return None
     marks = all_marks(steps, value.shape, device)
-    if error_scale is not None:
-        _mark_rows(marks, error_scale.width)
-    return marks
+    return marks if error_scale is None else _with_rows(marks, error_scale.width)
 
 
-def _mark_rows(marks: torch.Tensor, width: int) -> None:
-    """Mark all elements of the rows of which so many are marked that the others are luck.
+def _with_rows(marks: torch.Tensor, width: int) -> torch.Tensor:
+    """Return the marks with all elements of the rows of which so many are that the others are luck.
 
     Such a row nearly cancels as a whole, as a sum does in which all its elements have the same few
-    weights: noise that moves one in `_LUCK` by a step moves the others nearly as far.
+    weights: noise that moves one in `_LUCK` by a step moves the others nearly as far. Where rows
+    would make the marks too many, the marks are returned as they are.
     """
-    marked = marks.view(-1)
-    for part in pieces(len(marked), marks.device, width):
-        rows = marked[part]
+    found = marks.flatten().clone()
+    for part in pieces(len(found), found.device, width):
+        rows = found[part]
         rows = rows.view(-1, width) if len(rows) % width == 0 else rows[None]
         most = rows.sum(1) * _LUCK >= rows.shape[1]
-        marked[part] |= most.repeat_interleave(rows.shape[1])
+        found[part] |= most.repeat_interleave(rows.shape[1])
+    share = share_marked(found, len(found), found.device)
+    return found.view(marks.shape) if share <= _MOST_TIES else marks
 
 
 def _codes(

@@ -522,6 +522,21 @@ class TestOtherAlgorithms:
         out[:64, :8] = 0.0  # rows that do not cancel count in full
         assert truth.classify(truth.deviation(out)) is None
 
+    STEPS_IN_MANY_ROWS = forward(
+        "return x + (x > 0.1)",
+        "torch.cat([torch.cat([0.1 + 1e-4 * torch.randn(100, 8), torch.rand(100, 56)], 1), "
+        "torch.rand(924, 64)])",
+    )
+
+    def test_rows_that_would_be_too_many_are_compared(self, truths_of):
+        truths = truths_of(self.STEPS_IN_MANY_ROWS, precision="half")
+        for checked in truths.from_problem:
+            (truth,) = checked.truths
+            assert 0.007 < truth.ties.double().mean() < 0.02
+            out = truth.value.clone()
+            out[:100, 8:] = 0.0
+            assert truth.classify(truth.deviation(out)) is None
+
     STEEP_IN_PLACES = forward(
         "return x[..., 0] - x[..., 1]",
         "torch.cat([1 + 0.01 * torch.rand(12, 64, 2), torch.rand(1012, 64, 2)])",
