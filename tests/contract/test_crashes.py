@@ -298,7 +298,7 @@ DEVICES = [
 def prepared(server, device, timeout_s):
     problem = Problem("example", PROBLEM, "cpp" if device == "cpu" else "triton", device)
     evaluator = LocalEvaluator(
-        server, problem, timeout_s=timeout_s, memory_bytes=MEMORY_BYTES, brief=device == "cpu"
+        server, problem, timeout_s=timeout_s, memory_bytes=MEMORY_BYTES, brief=True
     )
     evaluator.prepare()
     evaluator.device = device

@@ -16,6 +16,7 @@ from adaexplore.core.problem import Precision, Problem, Workload
 from adaexplore.evaluate.truth.casts import FLOAT32, NARROW, WideCasts, casts_for_precision
 from adaexplore.evaluate.truth.compare import exact
 from adaexplore.evaluate.truth.device_memory.pieces import computable, kept
+from adaexplore.evaluate.truth.device_memory.room import leaves_room, room_on
 from adaexplore.evaluate.truth.precision import baseline_scope, up_to
 from adaexplore.evaluate.truth.selections import Selections
 from adaexplore.evaluate.truth.steps import Steps
@@ -150,7 +151,7 @@ class ReferenceRuns:
             with torch.no_grad(), widened(self.instance.model) as double, casts, limits:
                 if noise is not None:
                     noise.on_parameters(double)
-                with watch or nullcontext(), steps or nullcontext(), _own_convolutions(double):
+                with watch or nullcontext(), steps or nullcontext(), self._own_convolutions():
                     outputs = flatten_outputs(double(*wide.args, **wide.kwargs))
                 del wide  # as large as the outputs, often
                 if watch is not None:
@@ -183,6 +184,23 @@ class ReferenceRuns:
         except BadProblemError:
             return None
 
+    @contextmanager
+    def _own_convolutions(self) -> Iterator[None]:
+        """Let PyTorch's own kernels convolve, in a run in float64, and not cuDNN's.
+
+        On an H200 they take 0.25 to 0.7 of the time (docs/results/h200-float64.log), and more
+        memory, so only where there is much. cuDNN runs a recurrent layer as a whole.
+        """
+        cudnn: Any = torch.backends.cudnn
+        enabled, modules = cudnn.enabled, self.instance.model.modules()
+        has_room = leaves_room(room_on(self.problem.device), 0)
+        if has_room and not any(isinstance(module, nn.RNNBase) for module in modules):
+            cudnn.enabled = False
+        try:
+            yield
+        finally:
+            cudnn.enabled = enabled
+
     def _sizes_differ(self, outputs: list[NamedTensor]) -> str:
         name = f"{self.problem.name}.py"
         if len(outputs) != len(self._shapes):
@@ -198,22 +216,6 @@ class ReferenceRuns:
             "its size depends on the data; return one of a fixed size (a mask, or padding and a "
             "count)"
         )
-
-
-@contextmanager
-def _own_convolutions(model: nn.Module) -> Iterator[None]:
-    """Let PyTorch's own kernels convolve, in a run in float64, and not cuDNN's.
-
-    On an H200 they take 0.25 to 0.7 of the time (docs/results/h200-float64.log). cuDNN runs a
-    recurrent layer as a whole.
-    """
-    cudnn: Any = torch.backends.cudnn
-    enabled = cudnn.enabled
-    cudnn.enabled = enabled and any(isinstance(each, nn.RNNBase) for each in model.modules())
-    try:
-        yield
-    finally:
-        cudnn.enabled = enabled
 
 
 _PERIOD = 4099  # random numbers before they repeat: a prime, so that no axis is in step with them

@@ -4,6 +4,8 @@ import pytest
 import torch
 
 from adaexplore.core.problem import Problem
+from adaexplore.evaluate.truth import runs as runs_module
+from adaexplore.evaluate.truth.device_memory.room import FreeMemory
 from adaexplore.evaluate.truth.runs import ReferenceRuns
 from adaexplore.sandbox.user.user_code import Instance
 
@@ -26,14 +28,18 @@ def get_inputs():
 
 
 @pytest.mark.parametrize(
-    ("layer", "precision", "enabled"),
+    ("layer", "precision", "free", "enabled"),
     [
-        ("nn.Conv2d(3, 4, 3)", "float64", False),
-        ("nn.Conv2d(3, 4, 3)", "fp32", True),
-        ("nn.Sequential(nn.Conv2d(3, 4, 3), nn.GRU(3, 4))", "float64", True),
+        ("nn.Conv2d(3, 4, 3)", "float64", 20, False),
+        ("nn.Conv2d(3, 4, 3)", "float64", 19, True),  # cuDNN takes less memory
+        ("nn.Conv2d(3, 4, 3)", "fp32", 20, True),
+        ("nn.Sequential(nn.Conv2d(3, 4, 3), nn.GRU(3, 4))", "float64", 20, True),
     ],
 )
-def test_a_run_in_float64_convolves_without_cudnn(tmp_path, layer, precision, enabled):
+def test_a_run_in_float64_convolves_without_cudnn(
+    tmp_path, monkeypatch, layer, precision, free, enabled
+):
+    monkeypatch.setattr(runs_module, "room_on", lambda _: FreeMemory(free, 80))
     problem = Problem("example", SOURCE.format(layer=layer, enabled=enabled), "triton", "cpu")
     instance = Instance.of(problem, tmp_path)
     inputs = instance.inputs(0)

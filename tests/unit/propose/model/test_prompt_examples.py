@@ -1,7 +1,6 @@
 """The examples that prompts show: each runs as it stands."""
 
 import ast
-import json
 import os
 import subprocess
 import sys
@@ -13,6 +12,7 @@ import pytest
 from adaexplore.core.candidate import Candidate
 from adaexplore.core.environment import Environment
 from adaexplore.core.problem import LANGUAGES, Problem
+from adaexplore.evaluate.judge.evaluators.local import LocalEvaluator
 from adaexplore.evaluate.offline.evaluator import OfflineEvaluator
 from adaexplore.languages import DIALECTS, examples_of
 from adaexplore.languages.cutedsl import host as cutedsl_host
@@ -353,14 +353,13 @@ def test_triton_on_a_gpu(check):
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("kind", OF_A_KIND)
-def test_an_example_for_a_kind_on_a_gpu(tmp_path, kind):
-    (tmp_path / "reference.py").write_text(OF_A_KIND[kind])
-    (tmp_path / "example.py").write_text(example("triton", kind))
-    words = ["evaluate", "reference.py", "example.py", "--language", "triton", "--json"]
-    done = subprocess.run(
-        [sys.executable, "-m", "adaexplore", *words], cwd=tmp_path, capture_output=True, text=True
-    )
-    assert json.loads(done.stdout)["status"] == "passed", done.stdout + done.stderr
+def test_an_example_for_a_kind_on_a_gpu(server, kind):
+    problem = Problem("reference", OF_A_KIND[kind], "triton", "cuda:0")
+    judge = LocalEvaluator(server, problem, timeout_s=120.0, memory_bytes=1 << 34, brief=True)
+    with closing(judge):
+        judge.prepare()
+        verdict = judge.evaluate(Candidate(example("triton", kind), "triton"))
+    assert verdict.status == "passed", verdict
 
 
 GLUON = """
