@@ -26,6 +26,7 @@ _THREADS = (
     4  # of judge and candidate that work in a timed block: two launch, two attend to turnstiles
 )
 _LEAST = 2  # physical cores of a GPU
+_BEHIND = 10  # of niceness: a tenth of the time beside one that has none
 _MOST_KEPT = 4  # all GPUs' measurements have at most one in so many
 _TOPOLOGY = Path("/sys/devices/system/cpu")
 
@@ -95,6 +96,15 @@ def keep_off(pid: int) -> None:
     """Keep all threads of a process, and what they start, off the cores of measurements."""
     if given := Shares.given():
         _place(pid, given.other)
+
+
+def stand_behind() -> None:
+    """Let all other work go before this process, and before what it starts.
+
+    Not where measurements have no cores of their own: what is timed would stand behind too.
+    """
+    if Shares.given():
+        os.nice(_BEHIND)
 
 
 @contextlib.contextmanager

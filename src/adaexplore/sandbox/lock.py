@@ -15,7 +15,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
@@ -23,7 +23,6 @@ from adaexplore.sandbox import cores
 from adaexplore.sandbox.device_log import note
 from adaexplore.sandbox.gpus import physical
 
-_LOOK_EVERY_S = 0.1
 LOCKS = "ADAEXPLORE_LOCKS"  # for tests, whose times nobody reads; not TMPDIR, which workers change
 
 
@@ -141,22 +140,6 @@ def has_large_turn(device: str) -> bool:
     return device in _mine.large
 
 
-@contextmanager
-def one_of(count: int, name: str) -> Iterator[None]:
-    """Hold one of `count` turns of a name, which all processes of this machine share.
-
-    Wait for it without a timeout.
-    """
-    with ExitStack() as files:
-        turns = [_open(_file_of(f"{name}-{number}")) for number in range(count)]
-        for turn in turns:
-            files.callback(os.close, turn)
-        with _waiting():
-            while not any(map(_is_mine, turns)):
-                time.sleep(_LOOK_EVERY_S)
-        yield
-
-
 def join_judges(device: str) -> None:
     """Count this process among the judges that keep references on a device, until it ends."""
     if device not in _judges:
@@ -245,7 +228,9 @@ def lock_file(device: str) -> Path:
     It is in /tmp, which all processes of the machine share, or in the folder that the environment
     variable `ADAEXPLORE_LOCKS` names: processes with different folders disturb each other's times.
     """
-    return _file_of(f"cuda-{physical(device)}" if device.startswith("cuda") else device)
+    name = f"cuda-{physical(device)}" if device.startswith("cuda") else device
+    folder = Path(os.environ.get(LOCKS, "/tmp"))
+    return folder / re.sub(r"[^\w.]+", "-", f"adaexplore-{name}.lock")
 
 
 def make_lock_files(device: str) -> list[Path]:
@@ -288,26 +273,12 @@ def _take(fd: int, device: str, exclusive: bool) -> None:
 
 
 def _release(fd: int, device: str, exclusive: bool) -> None:
-    began = _mine.since.pop(fd)
+    began = _mine.since.pop(fd, time.time())  # an interrupted `_take` leaves none
     if device != "cpu":
         note("held", began, exclusive=exclusive)
         if exclusive:
             cores.keep_off(os.getpid())
     fcntl.flock(fd, fcntl.LOCK_UN)
-
-
-def _is_mine(turn: int) -> bool:
-    """Take a turn if it is free; return whether it was."""
-    try:
-        fcntl.flock(turn, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
-def _file_of(name: str) -> Path:
-    folder = Path(os.environ.get(LOCKS, "/tmp"))
-    return folder / re.sub(r"[^\w.]+", "-", f"adaexplore-{name}.lock")
 
 
 def _gate_file(device: str) -> Path:

@@ -5,7 +5,6 @@ import os
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from concurrent.futures import TimeoutError as FutureTimeoutError
 
 import pytest
 
@@ -19,7 +18,6 @@ from adaexplore.sandbox.lock import (
     large_turn,
     lock_file,
     make_lock_files,
-    one_of,
     stand_back,
     waited_s,
 )
@@ -200,23 +198,6 @@ def test_holds_and_waits_are_logged_where_a_folder_is_named(tmp_path, monkeypatc
         assert exclusive
         assert calls == []  # this test is no part of the package
     assert len(held) == len(waited) == 2
-
-
-def test_so_many_turns_of_a_name_are_held_at_once(tmp_path, monkeypatch):
-    monkeypatch.setenv("ADAEXPLORE_LOCKS", str(tmp_path))
-    with ThreadPoolExecutor(1) as another:
-
-        def held(count):
-            with one_of(count, "builds"):
-                return True
-
-        with one_of(2, "builds"), one_of(2, "builds"):
-            waiting = another.submit(held, 2)
-            with pytest.raises(FutureTimeoutError):
-                waiting.result(0.5)
-            with one_of(2, "others"):
-                pass
-        assert waiting.result(30.0)
 
 
 def test_a_judge_sees_others_of_its_device_until_they_end(server):

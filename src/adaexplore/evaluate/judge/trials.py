@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import time
 from collections.abc import Mapping, Sequence
@@ -24,7 +23,7 @@ from adaexplore.evaluate.timing.baselines.trial import TRIAL, BaselineTrial
 from adaexplore.evaluate.timing.environment import triton_version
 from adaexplore.evaluate.truth.device_memory.room import room_on, wait_for_room
 from adaexplore.sandbox.cores import measuring
-from adaexplore.sandbox.lock import device_lock, one_of
+from adaexplore.sandbox.lock import device_lock
 from adaexplore.sandbox.process import ForkServer, Worker, WorkerDiedError
 
 COMPILE_S = 300.0
@@ -34,9 +33,6 @@ _ABREAST = 3
 _WAITING_S = 300.0  # for the device, and for memory to be filled
 _TIMING_S = 120.0  # of one baseline, which has been called before
 _EXCEPTION = re.compile(r"[\w.]*(Error|Exception|Interrupt|Iteration|Exit)\b")
-_BUILDS = max(len(os.sched_getaffinity(0)) // 4, 1)
-"""Problems of this machine whose baselines are built at once: more of them would take longer each,
-and the compilers of candidates too."""
 _FORM = "5"  # of the files, and of the way in which baselines are built and timed
 
 
@@ -83,7 +79,7 @@ def _try_together(
             return _asked(worker, trial.baseline, {}, compile_s, _TIMING_S)
 
     try:
-        with one_of(_BUILDS, "builds"), ThreadPoolExecutor(len(names)) as threads:
+        with ThreadPoolExecutor(len(names)) as threads:
             built = list(threads.map(build, workers, names))
         if all(trial.why for trial in built):
             return built

@@ -2,9 +2,7 @@
 
 import os
 import random
-import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -19,6 +17,7 @@ from adaexplore.evaluate.judge.trials import try_baselines
 from adaexplore.evaluate.timing.baselines import trial as trial_module
 from adaexplore.evaluate.timing.baselines.trial import BaselineTrial
 from adaexplore.evaluate.truth.device_memory.room import FreeMemory
+from adaexplore.sandbox.cores import CORES
 from adaexplore.sandbox.lock import device_lent, device_lock, lock_file
 from device_locks import is_free
 
@@ -171,34 +170,16 @@ def test_none_is_timed_while_another_compiles(kept):
     ]
 
 
-def test_so_many_problems_are_built_at_once(kept, monkeypatch, tmp_path):
-    monkeypatch.setenv("ADAEXPLORE_LOCKS", str(tmp_path))
-    monkeypatch.setattr(trials, "_BUILDS", 2)
-    most, two, now, changing = [0], threading.Barrier(2, timeout=20.0), [0], threading.Lock()
-
-    class Workers(FakeWorkers):
-        def spawn(self, entry, *, name):
-            worker, call = FakeWorker(self.log, {}), FakeWorker.call
-
-            def counted(message, timeout_s):
-                if not message:
-                    return call(worker, message, timeout_s)
-                with changing:
-                    now[0] += 1
-                    most[0] = max(most[0], now[0])
-                two.wait()
-                with changing:
-                    now[0] -= 1
-                return call(worker, message, timeout_s)
-
-            worker.call = counted
-            return worker
-
-    with ThreadPoolExecutor(4) as searches:
-        several = [replace(PROBLEM, seed=seed) for seed in range(4)]
-        tried = list(searches.map(lambda each: try_baselines(Workers(), each, ["a"]), several))
-    assert all(trial.times_us for [trial] in tried)
-    assert most == [2]
+@pytest.mark.skipif(not os.sched_getaffinity(0) >= {0, 1}, reason="needs processors 0 and 1")
+@pytest.mark.parametrize(("given", "niceness"), [("1/0", 10), ("", 0)])
+def test_building_stands_behind_where_measurements_have_cores(
+    server, kept, monkeypatch, given, niceness
+):
+    monkeypatch.setenv(CORES, given)
+    check = f"import os\n        assert os.getpriority(os.PRIO_PROCESS, 0) == {niceness}\n        "
+    source = SOURCE.replace("return torch.relu(x)", f"{check}return torch.relu(x)")
+    [trial] = try_baselines(server, replace(PROBLEM, source=source), ["eager"])
+    assert trial.why == ""
 
 
 class TestRoom:

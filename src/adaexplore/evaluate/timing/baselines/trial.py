@@ -33,6 +33,7 @@ from adaexplore.evaluate.truth.device_memory.turns import begin_on, let_others_t
 from adaexplore.evaluate.truth.runs import ReferenceRuns
 from adaexplore.sandbox.channel import Channel
 from adaexplore.sandbox.compile_threads import compile_in_parallel
+from adaexplore.sandbox.cores import stand_behind
 from adaexplore.sandbox.lock import device_lock
 from adaexplore.sandbox.user.user_code import Instance, causes, is_out_of_memory
 from adaexplore.sandbox.user.values import Inputs
@@ -83,6 +84,7 @@ def main(channel: Channel, control: Channel | None) -> None:  # noqa: ARG001 - w
     """
     share_compiled()
     compile_in_parallel()
+    stand_behind()
     request = channel.receive()
     problem, name = Problem.from_json(request["problem"]), request["baseline"]
     tried: dict[str, _Tried] = {}
