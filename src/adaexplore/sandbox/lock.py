@@ -68,12 +68,12 @@ def device_lock(device: str, *, exclusive: bool) -> Iterator[None]:
         try:
             yield
         finally:
-            _release(fd, device, exclusive)
             if before:
                 held[device] = before
                 _mine.lent.add(device)
             else:
                 del held[device]
+            _release(fd, device, exclusive)
     finally:
         os.close(fd)
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -159,6 +161,6 @@ def _read(file: Path) -> dict[str, BaselineTrial]:
 def _write(file: Path, trials: Sequence[BaselineTrial]) -> None:
     """Write the trials; the file is complete at every moment."""
     file.parent.mkdir(mode=0o700, exist_ok=True)
-    draft = file.with_suffix(f".{id(trials)}.new")
+    draft = file.with_suffix(f".{os.getpid()}.{threading.get_ident()}.new")
     draft.write_text(json.dumps([asdict(trial) for trial in trials], indent=1), encoding="utf-8")
     draft.replace(file)

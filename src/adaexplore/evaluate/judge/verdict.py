@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import TypeVar
 
@@ -73,9 +73,17 @@ class DeviceUse:
 
     @contextmanager
     def hold(self, *, exclusive: bool) -> Iterator[None]:
-        """Hold the device, alone or with others that do not time."""
+        """Hold the device, alone or with others that do not time.
+
+        The candidate is stopped while others have it.
+        """
         asked = time.monotonic()
-        with device_lock(self._device, exclusive=exclusive):
+        with ExitStack() as held:
+            self._talk.freeze()
+            try:
+                held.enter_context(device_lock(self._device, exclusive=exclusive))
+            finally:
+                self._talk.thaw()
             since, waited_before_s = time.monotonic(), waited_s()
             self._talk.deadline += since - asked
             try:
@@ -172,7 +180,7 @@ def evaluate_candidate(
         raise Stop(Failed("rejected", objection))
     all_known = len(limits) == len(timed.timings)
     roofline = combined_roofline(list(limits.values())) if all_known else None
-    profile_note = f"no profile: {found.note}" if found.note else ""
+    profile_note = f"not all of its profile is known: {found.note}" if found.note else ""
     return Passed(
         timed.reached.precision,
         timed.reached.error,

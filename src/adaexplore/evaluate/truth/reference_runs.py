@@ -23,12 +23,8 @@ has come over a step; where it moves by less it is on a slope, however steep."""
 _AS_STRICT = 4.0
 """Where PyTorch's own run is off by no more than this times its strict run, it rounds no operands:
 it chose an algorithm that does not make use of the class."""
-_AS_WIDE = 0.5
-"""So it is where a reference in half precision is off by no more than this times what rounding its
-operands would do: it computes in float32."""
-_STEEPEST, _STEEPEST_IN_HALF = 2.0**-5, 2.0**-6
-"""More than this is not granted to an element on a slope: zeros in its place would hardly show. A
-reference in half precision gets no more than what is allowed on inputs unlike its own."""
+_STEEPEST = 2.0**-5
+"""More than this is not granted to an element on a slope: zeros in its place would hardly show."""
 _SHAKY = 1e-3  # what rounding to float32 may do at most, if anything is to be told from it
 
 
@@ -151,10 +147,8 @@ def _with_blur(
 
 def _rounds_no_operands(by_class: dict[Precision, Deviation], precision: Precision) -> bool:
     """Return True if PyTorch's own run in a looser class is about as strict as its strict one."""
-    if precision == "fp32":
+    if precision == "fp32" or "fp32" not in by_class:
         return False
-    if "fp32" not in by_class:
-        return by_class[precision].norm <= _AS_WIDE * ROUNDING[precision]
     return by_class[precision].norm <= _AS_STRICT * by_class["fp32"].norm
 
 
@@ -182,5 +176,4 @@ def _operands_rounded(
 
         steps = over
     found = deviation(rounded, own.value, ties=steps, error_scale=own.error_scale)
-    steepest = _STEEPEST if "fp32" in own.by_class else _STEEPEST_IN_HALF
-    return Deviation(found.norm, min(found.element, steepest))
+    return Deviation(found.norm, min(found.element, _STEEPEST))

@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn import functional
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from adaexplore.evaluate.truth.steps import Codes
+from adaexplore.evaluate.truth.steps import Codes, SensitiveRows
 
 _aten = torch.ops.aten
 _SELECTING = {
@@ -115,7 +115,7 @@ class Choice:
         return allowed
 
 
-Ties = Tensor | Choice | Codes
+Ties = Tensor | Choice | Codes | SensitiveRows
 """Elements of an output that may fall either way: marked, or judged by what stands there."""
 
 

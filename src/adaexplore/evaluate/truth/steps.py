@@ -16,7 +16,8 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from adaexplore.evaluate.truth.device_memory.pieces import computable
+from adaexplore.evaluate.truth.device_memory.pieces import computable, part_of, pieces
+from adaexplore.evaluate.truth.error_scale import ErrorScale
 
 _aten = torch.ops.aten
 _ROUNDING = {
@@ -93,6 +94,32 @@ class Codes:
         beside = off.abs() <= 1
         allowed = self.near & beside
         return allowed if self.open is None else allowed | self.open
+
+
+@dataclass(frozen=True)
+class SensitiveRows:
+    """Marked elements, which may be anything, and rows in which the others may be off by a share.
+
+    `allowed` has the share of the scale of its elements by row, 0 where nothing is.
+    """
+
+    marks: Tensor
+    allowed: Tensor
+    error_scale: ErrorScale
+
+    def allows(self, out: Tensor, truth: Tensor) -> Tensor:
+        """Mark elements that need not be the truth's."""
+        device, width = self.marks.device, self.error_scale.width
+        found = self.marks.flatten().clone()
+        real = torch.view_as_real(out.resolve_conj()) if out.is_complex() else computable(out)
+        one, other = real.flatten(), truth.flatten()
+        for part in pieces(len(found), device, width):
+            row = torch.arange(part.start, part.stop, device=device) // width
+            right, allowed = part_of(other, part, device), self.allowed[row]
+            most = allowed * (self.error_scale.scale(part.start, part.stop) + right.abs())
+            off = (part_of(one, part, device).double() - right).abs_()
+            found[part] |= (allowed > 0) & (off <= most)
+        return found.view(truth.shape)
 
 
 class Steps(TorchDispatchMode):  # type: ignore[no-untyped-call]

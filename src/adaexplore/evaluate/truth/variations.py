@@ -19,7 +19,7 @@ from adaexplore.evaluate.truth.error_scale import ErrorScale
 from adaexplore.evaluate.truth.precision import FLOOR
 from adaexplore.evaluate.truth.runs import Noise, ReferenceRuns
 from adaexplore.evaluate.truth.selections import Otherwise, Room, Selections, Ties, excused
-from adaexplore.evaluate.truth.steps import Codes, Moved, Shifted, Steps
+from adaexplore.evaluate.truth.steps import Codes, Moved, SensitiveRows, Shifted, Steps
 from adaexplore.sandbox.user.values import Inputs
 
 NOISE: dict[Precision, float] = {"fp32": 2.0**-15, "tf32": 2.0**-8, "half": 2.0**-7}
@@ -34,7 +34,10 @@ _STEP, _STEP_NOISES = 0.01, 32.0
 moved it over a step."""
 _MOST_TIES, _MOST_INTEGER_TIES = 0.02, 0.5
 _LUCK = 16
-"""One in so many elements of a row moves by more than one and a half times their typical move."""
+"""Where noise moves one in so many elements of a row over a step, it could be any of them."""
+_MOST_SIGMAS, _MOST_OFF = 4.0, 0.5
+"""Rounding moves an element by so many times what it typically does to its row, and by no more than
+this share of its scale: zeros in the place of a row would show."""
 _MOST_NOISES = 8.0
 """Noise that moves an element by so many times its own size, of the largest of those that an index
 is chosen from, says nothing of rounding any more."""
@@ -106,7 +109,23 @@ class Variations:
             ]
         room = Room(FLOOR[self._runs.precision], _MOST_NOISES * self.noise.size)
         choices = [self._seen.choice(i, v, self._watches, room) for i, v in enumerate(values)]
-        return [choice or t for choice, t in zip(choices, marked, strict=True)]
+        in_rows = [self._in_rows(i, t, values, arounds) for i, t in enumerate(marked)]
+        return [choice or t for choice, t in zip(choices, in_rows, strict=True)]
+
+    def _in_rows(
+        self,
+        output: int,
+        ties: torch.Tensor | Codes | None,
+        values: list[torch.Tensor],
+        arounds: list[ErrorScale | None],
+    ) -> torch.Tensor | Codes | SensitiveRows | None:
+        """Return the ties of an output with what rounding may do to the rows that have many."""
+        error_scale = arounds[output]
+        if error_scale is None or not isinstance(ties, torch.Tensor) or self.blurred is None:
+            return ties
+        precision = self._runs.precision
+        sigmas = _MOST_SIGMAS * ROUNDING[precision] / NOISE[precision]
+        return _sensitive_rows(ties, values[output], self.blurred[output], error_scale, sigmas)
 
     def is_chosen(self, output: int, value: torch.Tensor, error_scale: ErrorScale | None) -> bool:
         """Return True if an output changes with the choice among equals."""
@@ -196,34 +215,43 @@ def _ties(
 
     None as well where they do so in many places: that is no step but a function that amplifies.
     Integers that never move by more than one are no other integers for it, however many do.
-    Rows with many such elements are marked whole.
     """
     if error_scale is None and value.dtype is not torch.bool and not value.is_floating_point():
         return _codes(value, others, device)
     steps = _steps(noise, value, error_scale, others, device)
     most = _MOST_INTEGER_TIES if error_scale is None else _MOST_TIES
     share = share_marked(steps, value.numel(), device)
-    if not 0 < share <= most:
-        return None
-    marks = all_marks(steps, value.shape, device)
-    return marks if error_scale is None else _with_rows(marks, error_scale.width)
+    return all_marks(steps, value.shape, device) if 0 < share <= most else None
 
 
-def _with_rows(marks: torch.Tensor, width: int) -> torch.Tensor:
-    """Return the marks with all elements of the rows of which so many are that the others are luck.
+def _sensitive_rows(
+    marks: torch.Tensor,
+    value: torch.Tensor,
+    blurred: torch.Tensor,
+    error_scale: ErrorScale,
+    sigmas: float,
+) -> torch.Tensor | SensitiveRows:
+    """Return the marks, with the rows of which so many elements are marked that it could be any.
 
     Such a row nearly cancels as a whole, as a sum does in which all its elements have the same few
-    weights: noise that moves one in `_LUCK` by a step moves the others nearly as far. Where rows
-    would make the marks too many, the marks are returned as they are.
+    weights. Its elements may be off by `sigmas` times what noise typically moves them by. Where
+    such rows are too many, the marks are returned alone.
     """
-    found = marks.flatten().clone()
-    for part in pieces(len(found), found.device, width):
-        rows = found[part]
-        rows = rows.view(-1, width) if len(rows) % width == 0 else rows[None]
-        most = rows.sum(1) * _LUCK >= rows.shape[1]
-        found[part] |= most.repeat_interleave(rows.shape[1])
-    share = share_marked(found, len(found), found.device)
-    return found.view(marks.shape) if share <= _MOST_TIES else marks
+    flat, off, marked = value.flatten(), blurred.flatten(), marks.view(-1)
+    device, width = marks.device, error_scale.width
+    sizes = torch.full((-(-len(flat) // width),), float(width), dtype=torch.float64, device=device)
+    sizes[-1] -= len(sizes) * width - len(flat)
+    moved, many = torch.zeros_like(sizes), torch.zeros_like(sizes)
+    for part in pieces(len(flat), device, width):
+        row = torch.arange(part.start, part.stop, device=device) // width
+        own, scale = part_of(flat, part, device), error_scale.scale(part.start, part.stop)
+        share = (part_of(off, part, device) - own) / (scale + own.abs())
+        moved.index_add_(0, row, share.square())
+        many.index_add_(0, row, marked[part].double())
+    allowed = (sigmas * (moved / sizes).sqrt()).clamp(max=_MOST_OFF)
+    allowed[many * _LUCK < sizes] = 0.0
+    found = float(sizes[allowed > 0].sum()) / len(flat)
+    return SensitiveRows(marks, allowed, error_scale) if 0 < found <= _MOST_TIES else marks
 
 
 def _codes(

@@ -494,23 +494,6 @@ class TestOtherAlgorithms:
             assert found.norm > 2.0**-8
             assert truth.classify(found) == reached
 
-    OF_HALF_IN_FLOAT32 = forward(
-        "return torch.clamp(1.1 * x.float() @ self.w.float() - 2.5, min=0.0).to(torch.bfloat16)",
-        "torch.randn(128, 128, dtype=torch.bfloat16)",
-        "self.w = nn.Parameter((torch.randn(128, 128) / 128 ** 0.5).to(torch.bfloat16))",
-    )
-
-    @pytest.mark.parametrize(("kept", "reached"), [(7, "half"), (3, None)])
-    def test_a_reference_in_half_that_computes_in_float32_allows_rounding_between(
-        self, truths_of, kept, reached
-    ):
-        truths = truths_of(self.OF_HALF_IN_FLOAT32, precision="half")
-        weight = truths._runs.instance.model.w.detach().double()
-        for checked in truths.from_problem:
-            x, truth = rounded(1.1 * checked.inputs.args[0].float(), kept), checked.truths[0]
-            out = torch.clamp(x.double() @ weight - 2.5, min=0.0).to(torch.bfloat16)
-            assert truth.classify(truth.deviation(out)) == reached
-
     CANCELLING_ROWS = forward("return x[:2048] - x[2048:]", "torch.randn(4096, 64)")
 
     def test_in_a_row_that_nearly_cancels_all_numbers_are_sensitive(self, truths_of):

@@ -21,6 +21,7 @@ from adaexplore.evaluate.truth.truth import CheckedSet
 from adaexplore.evaluate.wire import messages as wire
 from adaexplore.evaluate.wire.kernel_messages import ProfileCalls, RunUnlaunched
 from adaexplore.sandbox.process import WorkerDiedError
+from adaexplore.sandbox.user.user_code import is_out_of_memory
 from adaexplore.sandbox.watchdog import LimitExceededError
 
 _PATIENCE_S = 20.0
@@ -29,7 +30,7 @@ _TROUBLE = (Stop, TimeoutError, WorkerDiedError, LimitExceededError)
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """A profile with its labels, or a `note` that says why there is none."""
+    """A profile with its labels; a `note` says why there is none, or what could not be tried."""
 
     profile: Profile | None = None
     labels: tuple[str, ...] = ()
@@ -37,7 +38,7 @@ class Diagnosis:
 
     def objection(self) -> str | None:
         """Return the objection where own kernels are required, None if there is none."""
-        if self.profile is None:
+        if self.profile is None or self.note:
             return f"its own kernels could not be seen: {self.note}"
         if "decoy" in self.labels:
             return "its result is the same without its own kernels"
@@ -60,7 +61,7 @@ def profiled(talk: Conversation, reference: Reference, candidate: Candidate) -> 
         reply = talk.ask(ProfileCalls(problem.device, workload.set_numbers))
         found = read_profile(reply, candidate.source, problem.language)
     except _TROUBLE as trouble:
-        return _without_profile(talk, trouble)
+        return Diagnosis(note=_told(talk, trouble))
     if found is None:
         return Diagnosis(note="its process sent no profile")
     return Diagnosis(found.profile, found.labels)
@@ -77,14 +78,18 @@ def with_decoys_labelled(talk: Conversation, reference: Reference, found: Diagno
         if own and is_decoy(talk, reference.timed[0]):
             return replace(found, labels=("decoy", *found.labels))
     except _TROUBLE as trouble:
-        return _without_profile(talk, trouble)
+        return replace(found, note=_told(talk, trouble))
+    except RuntimeError as error:
+        if not is_out_of_memory(error):
+            raise
+        return replace(found, note=f"the judge had too little memory while {talk.stage}")
     return found
 
 
-def _without_profile(talk: Conversation, trouble: Exception) -> Diagnosis:
+def _told(talk: Conversation, trouble: Exception) -> str:
     if isinstance(trouble, Stop):
-        return Diagnosis(note=trouble.verdict.reason)
-    return Diagnosis(note=f"{trouble or type(trouble).__name__}, while {talk.stage}")
+        return trouble.verdict.reason
+    return f"{trouble or type(trouble).__name__}, while {talk.stage}"
 
 
 def is_decoy(talk: Conversation, workload: JudgedWorkload) -> bool:

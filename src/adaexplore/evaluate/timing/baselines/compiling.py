@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from typing import Any
 
 import torch._inductor.compile_fx as inductor
@@ -119,5 +119,7 @@ def _tracing_lent(device: str) -> Iterator[None]:
     try:
         yield
     finally:
-        callback_handler.remove_start_callback(lend)
-        callback_handler.remove_end_callback(take_back)
+        with suppress(ValueError):  # `torch.compiler.reset()` in the body removes all
+            callback_handler.remove_start_callback(lend)
+            callback_handler.remove_end_callback(take_back)
+        lent.close()

@@ -102,6 +102,12 @@ def test_a_recorded_graph_keeps_the_device():
         assert not is_free()
 
 
+def test_what_is_reset_in_between_ends_as_well():
+    with device_lock(DEVICE, exclusive=False), compiling_lent(DEVICE):
+        torch.compiler.reset()
+        assert not is_free()
+
+
 def test_a_process_that_compiles_for_too_long_ends(server):
     with pytest.raises(WorkerDiedError) as died:
         run_job(server, "worker_entries:compile_for", {"limit_s": 0.2, "takes_s": 20.0}, 30.0)
