@@ -89,7 +89,7 @@ def with_decoys_labelled(talk: Conversation, reference: Reference, found: Diagno
 def _told(talk: Conversation, trouble: Exception) -> str:
     if isinstance(trouble, Stop):
         return trouble.verdict.reason
-    return f"{trouble or type(trouble).__name__}, while {talk.stage}"
+    return f"{str(trouble) or type(trouble).__name__}, while {talk.stage}"
 
 
 def is_decoy(talk: Conversation, workload: JudgedWorkload) -> bool:
