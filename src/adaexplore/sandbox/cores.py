@@ -22,9 +22,7 @@ CORES = "ADAEXPLORE_CORES"
 An empty value lets all work use all cores.
 """
 
-_THREADS = (
-    4  # of judge and candidate that work in a timed block: two launch, two attend to turnstiles
-)
+_THREADS = 4  # of judge and candidate in a timed block: two launch, two attend to turnstiles
 _LEAST = 2  # physical cores of a GPU
 _BEHIND = 10  # of niceness: a tenth of the time beside one that has none
 _MOST_KEPT = 4  # all GPUs' measurements have at most one in so many

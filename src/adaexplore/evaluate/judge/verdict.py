@@ -169,11 +169,12 @@ def evaluate_candidate(
         inspect(talk)
         if on_gpu:  # a profile has times
             found = profiled(talk, reference, candidate)
-    with device.hold(exclusive=False), talk.considerate(device.make_way):
-        if on_gpu:
-            found = with_decoys_labelled(talk, reference, found)
-        else:
+    if not on_gpu:
+        with device.hold(exclusive=False):
             found = profiled(talk, reference, candidate)
+    elif found.has_own_kernels:
+        with device.hold(exclusive=False), talk.considerate(device.make_way):
+            found = with_decoys_labelled(talk, reference, found)
     limits = rooflines(reference, timed.timings)
     objection = found.objection() if reference.problem.checks.require_custom else None
     if objection:

@@ -12,8 +12,8 @@ import torch
 from adaexplore.core.problem import PRECISIONS, Likeness, Precision, Tolerance
 from adaexplore.evaluate.truth.device_memory.pieces import (
     Marks,
+    as_real,
     common_device,
-    computable,
     marked_in,
     part_of,
     pieces,
@@ -336,10 +336,3 @@ def bounds_from(
 
 def _is_inexact(tensor: torch.Tensor) -> bool:
     return tensor.is_floating_point() or tensor.is_complex()
-
-
-def as_real(tensor: torch.Tensor) -> torch.Tensor:
-    """The same numbers, complex ones as pairs."""
-    if tensor.is_complex():
-        return torch.view_as_real(tensor.resolve_conj())
-    return computable(tensor)

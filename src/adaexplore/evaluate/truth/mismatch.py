@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 
 from adaexplore.core.verdict.evaluation import Mismatch
-from adaexplore.evaluate.truth.compare import as_real, exact
-from adaexplore.evaluate.truth.device_memory.pieces import part_of, pieces
+from adaexplore.evaluate.truth.compare import exact
+from adaexplore.evaluate.truth.device_memory.pieces import as_real, part_of, pieces
 from adaexplore.evaluate.truth.regions import EVERYWHERE, NEARLY_ALL, SCATTERED, region_of
 
 _RELATIVE, _OF_SCALE = 1e-3, 1e-4

@@ -16,7 +16,12 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from adaexplore.evaluate.truth.device_memory.pieces import computable, part_of, pieces
+from adaexplore.evaluate.truth.device_memory.pieces import (
+    as_real,
+    computable,
+    part_of,
+    pieces,
+)
 from adaexplore.evaluate.truth.error_scale import ErrorScale
 
 _aten = torch.ops.aten
@@ -111,8 +116,7 @@ class SensitiveRows:
         """Mark elements that need not be the truth's."""
         device, width = self.marks.device, self.error_scale.width
         found = self.marks.flatten().clone()
-        real = torch.view_as_real(out.resolve_conj()) if out.is_complex() else computable(out)
-        one, other = real.flatten(), truth.flatten()
+        one, other = as_real(out).flatten(), truth.flatten()
         for part in pieces(len(found), device, width):
             row = torch.arange(part.start, part.stop, device=device) // width
             right, allowed = part_of(other, part, device), self.allowed[row]

@@ -36,6 +36,12 @@ class Diagnosis:
     labels: tuple[str, ...] = ()
     note: str = ""
 
+    @property
+    def has_own_kernels(self) -> bool:
+        """Whether the profile has kernels of the candidate's own."""
+        kernels = self.profile.kernels if self.profile else ()
+        return any(use.origin == "custom" for use in kernels)
+
     def objection(self) -> str | None:
         """Return the objection where own kernels are required, None if there is none."""
         if self.profile is None or self.note:
@@ -68,14 +74,12 @@ def profiled(talk: Conversation, reference: Reference, candidate: Candidate) -> 
 
 
 def with_decoys_labelled(talk: Conversation, reference: Reference, found: Diagnosis) -> Diagnosis:
-    """Return the diagnosis with the label of a candidate on a GPU whose own kernels do nothing.
+    """Return the diagnosis, with a label where the own kernels of the candidate do nothing.
 
     That takes a second or more, in which others may use the device too.
     """
-    kernels = found.profile.kernels if found.profile else ()
-    own = any(use.origin == "custom" for use in kernels)
     try:
-        if own and is_decoy(talk, reference.timed[0]):
+        if is_decoy(talk, reference.timed[0]):
             return replace(found, labels=("decoy", *found.labels))
     except _TROUBLE as trouble:
         return replace(found, note=_told(talk, trouble))

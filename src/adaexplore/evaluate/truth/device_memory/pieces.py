@@ -109,3 +109,10 @@ def computable(tensor: Tensor) -> Tensor:
     if tensor.dtype in _STORED:
         return tensor.to(torch.int64)
     return tensor.float() if tensor.is_floating_point() and tensor.itemsize == 1 else tensor
+
+
+def as_real(tensor: Tensor) -> Tensor:
+    """The same numbers, complex ones as pairs."""
+    if tensor.is_complex():
+        return torch.view_as_real(tensor.resolve_conj())
+    return computable(tensor)

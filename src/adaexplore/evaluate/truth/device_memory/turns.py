@@ -48,7 +48,7 @@ def begin_on(device: str) -> None:
         try:
             torch.cuda.synchronize(device)
         except RuntimeError as error:
-            if not lacks_memory_to_begin(error):
+            if not _lacks_memory_to_begin(error):
                 raise
             if time.monotonic() > patient_until:
                 raise InfrastructureError(
@@ -60,7 +60,7 @@ def begin_on(device: str) -> None:
         time.sleep(_LOOK_EVERY_S)
 
 
-def lacks_memory_to_begin(error: RuntimeError) -> bool:
+def _lacks_memory_to_begin(error: RuntimeError) -> bool:
     """Return whether the driver could make no context for lack of memory; it gives two reasons."""
     return is_out_of_memory(error) or "busy or unavailable" in str(error)
 
